@@ -1,0 +1,32 @@
+"""Text encrypted at rest with the keys of FIELD_ENCRYPTION_KEYS: the first encrypts, every one decrypts."""
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
+from django.db import models
+
+if TYPE_CHECKING:  # at run time Django's fields are not generic
+    TextField = models.TextField[str, str]
+else:
+    TextField = models.TextField
+
+
+class EncryptedTextField(TextField):
+    description = "Text encrypted at rest"
+
+    def get_prep_value(self, value: Any) -> Any:
+        return _fernet().encrypt(value.encode()).decode() if value else ""
+
+    def from_db_value(self, value: str | None, expression: object, connection: object) -> str:
+        """An undecryptable value reads as empty: a lost key must not take the settings page down with it."""
+        try:
+            return _fernet().decrypt(value.encode()).decode() if value else ""
+        except InvalidToken:
+            return ""
+
+
+@cache
+def _fernet() -> MultiFernet:
+    return MultiFernet([Fernet(key) for key in settings.FIELD_ENCRYPTION_KEYS])

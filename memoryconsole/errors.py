@@ -1,0 +1,66 @@
+"""What can go wrong for a caller, as exceptions with an HTTP status.
+
+The domain raises them; the API answers them as JSON, pages as a page, commands as a message on stderr.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+class Problem(Exception):
+    status = 400
+    code = "invalid"
+    detail = "The request is invalid."
+
+    def __init__(self, detail: str = "", *, code: str = "", extra: Mapping[str, Any] | None = None) -> None:
+        self.detail = detail or self.detail
+        self.code = code or self.code
+        self.extra = dict(extra or {})
+        super().__init__(self.detail)
+
+
+class Invalid(Problem):
+    """Input that is wrong, with the reasons by field; names are the public ones (camelCase)."""
+
+    detail = "Some values are not valid."
+
+    def __init__(self, errors: Mapping[str, Sequence[str]], detail: str = "") -> None:
+        self.errors = {field: list(reasons) for field, reasons in errors.items()}
+        super().__init__(detail or _first_reason(self.errors))
+
+
+class Taken(Invalid):
+    """A name somebody else has already."""
+
+    status = 409
+    code = "taken"
+
+
+class InstanceRequired(Problem):
+    code = "instance_id_required"
+    detail = "instanceId is required"
+
+
+class NotAllowed(Problem):
+    status = 403
+    code = "not_allowed"
+    detail = "You may not do this."
+
+
+class NotFound(Problem):
+    """Absent and not yours are the same answer."""
+
+    status = 404
+    code = "not_found"
+    detail = "Not found."
+
+
+class Conflict(Problem):
+    status = 409
+    code = "conflict"
+    detail = "The data has changed in the meantime."
+
+
+def _first_reason(errors: Mapping[str, Sequence[str]]) -> str:
+    field, reasons = next(iter(errors.items()))
+    return f"{field}: {reasons[0]}"

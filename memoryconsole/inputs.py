@@ -1,0 +1,115 @@
+"""Input from outside, as typed objects: one model per thing that can be sent, whoever sends it.
+
+JSON bodies, query strings, forms, commands and tools are all read by the same models, so that every door gives the
+same answer to the same mistake.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic.alias_generators import to_camel
+from pydantic_core import ErrorDetails
+
+from memoryconsole.errors import Invalid
+
+
+class Input(BaseModel):
+    """camelCase outside, snake_case inside; unknown names are errors."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+
+
+T = TypeVar("T", bound=Input)
+
+
+def read(model: type[T], data: Mapping[str, Any]) -> T:
+    """The input as an object, or `Invalid` with every reason by its public name."""
+    if not isinstance(data, Mapping):
+        raise Invalid({"body": ["Send a JSON object."]})
+    try:
+        return model.model_validate(dict(data))
+    except ValidationError as error:
+        reasons: dict[str, list[str]] = {}
+        for detail in error.errors(include_url=False):
+            reasons.setdefault(_field(detail), []).append(_reason(detail))
+        raise Invalid(reasons) from None
+
+
+def no_nul(text: str) -> str:
+    if "\x00" in text:
+        raise ValueError("The NUL character is not allowed.")
+    return text
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("This is before the year 1 or after the year 9999.") from None
+
+
+def _not_a_flag(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("Enter a number.")
+    return value
+
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(no_nul)]
+Moment = Annotated[datetime, AfterValidator(_in_utc)]
+Number = Annotated[int, BeforeValidator(_not_a_flag)]
+Fraction = Annotated[float, BeforeValidator(_not_a_flag), Field(allow_inf_nan=False)]
+
+
+def _field(detail: ErrorDetails) -> str:
+    return ".".join(str(part) for part in detail["loc"]) or "body"
+
+
+def _reason(detail: ErrorDetails) -> str:
+    context = detail.get("ctx", {})
+    kind = detail["type"]
+    if kind == "value_error":
+        return str(context["error"])
+    if kind in {"string_too_long", "too_long"} and isinstance(detail["input"], str):
+        return f"At most {context['max_length']:,} characters are allowed; this has {len(detail['input']):,}."
+    if kind == "too_short" and isinstance(detail["input"], str):
+        kind = "string_too_short"
+    return REASONS.get(kind, detail["msg"] + ".").format(**context)
+
+
+REASONS = {
+    "missing": "This field is required.",
+    "extra_forbidden": "Unknown field.",
+    "string_too_short": "This may not be empty.",
+    "string_type": "Enter text.",
+    "string_unicode": "This is not valid Unicode text.",
+    "int_type": "Enter a whole number.",
+    "int_parsing": "Enter a whole number.",
+    "int_from_float": "Enter a whole number.",
+    "float_type": "Enter a number.",
+    "float_parsing": "Enter a number.",
+    "finite_number": "Enter a finite number.",
+    "greater_than_equal": "Must be at least {ge}.",
+    "less_than_equal": "Must be at most {le}.",
+    "bool_type": "Enter true or false.",
+    "bool_parsing": "Enter true or false.",
+    "literal_error": "Choose one of: {expected}.",
+    "enum": "Choose one of: {expected}.",
+    "uuid_type": "This is not an id.",
+    "uuid_parsing": "This is not an id.",
+    "datetime_type": "Enter a date and time like 2026-05-12T15:00:00Z.",
+    "datetime_parsing": "Enter a date and time like 2026-05-12T15:00:00Z.",
+    "datetime_from_date_parsing": "Enter a date and time like 2026-05-12T15:00:00Z.",
+    "datetime_object_invalid": "Enter a date and time like 2026-05-12T15:00:00Z.",
+    "list_type": "Send a list.",
+    "dict_type": "Send an object.",
+    "model_type": "Send an object.",
+    "too_long": "At most {max_length:,} are allowed; this has {actual_length:,}.",
+    "too_short": "At least {min_length} is needed.",
+}
+
+
+def snake_name(public_name: str) -> str:
+    """`sourceConversationId` as `source_conversation_id`."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in public_name)

@@ -1,0 +1,46 @@
+"""Credentials have no place in a memory: they are replaced before anything is stored, logged or returned.
+
+Each pattern is a shape that hardly anything but a secret has; ordinary words and ids are left alone.
+"""
+
+import re
+
+REDACTED = "[redacted {}]"
+
+_NAMES = "password|passwd|passphrase|api[_ -]?key|secret[_ -]?key|client[_ -]?secret"
+_SHAPES = [
+    ("private key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"),
+    ("Memory Console key", r"\bmc_[0-9a-f]{8}_[A-Za-z0-9-]{20,}"),
+    ("API key", r"\b(?:sk|pk|rk)[-_](?:[A-Za-z]+[-_])*[A-Za-z0-9_-]{20,}"),
+    ("AWS key", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
+    ("GitHub token", r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{40,})"),
+    ("Slack token", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
+    ("Google key", r"\bAIza[0-9A-Za-z_-]{35}"),
+    ("token", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
+    ("bearer token", r"(?i)(?<=\bbearer )[A-Za-z0-9._~+/-]{16,}=*"),
+    ("password", r"(?i)(?<=://)[^\s:/@]+:[^\s@/]+(?=@)"),
+    ("password", rf"(?i)\b(?:{_NAMES})\s*[:=]\s*[\"']?(?P<secret>[^\s\"',;]{{6,}})"),
+]
+_PATTERNS = [(name, re.compile(shape)) for name, shape in _SHAPES]
+
+# One quick test most texts fail: without any of these there is nothing to look for.
+_WORTH_LOOKING = re.compile(
+    r"(?i)PRIVATE KEY|mc_|[spr]k[-_]|AKIA|ASIA|gh[pousr]_|github_pat_|xox|AIza|eyJ|bearer |://|"
+    r"passw|passphrase|api[_ -]?key|secret"
+)
+
+
+def scrub(text: str) -> tuple[str, list[str]]:
+    """The text without credentials, and the kinds that were found."""
+    if not _WORTH_LOOKING.search(text):
+        return text, []
+    found: list[str] = []
+    for name, pattern in _PATTERNS:
+
+        def replace(match: re.Match[str], name: str = name) -> str:
+            found.append(name)
+            secret = match.groupdict().get("secret") or match.group()
+            return match.group().replace(secret, REDACTED.format(name))
+
+        text = pattern.sub(replace, text)
+    return text, found

@@ -1,0 +1,49 @@
+"""Tables that belong to one instance: `instance_id` leads their primary key, foreign keys and indexes.
+
+A row can then never point at another instance's row, whatever the code above does, and the tables can be
+distributed by instance.
+"""
+
+from django.db import models
+from django.db.migrations import RunSQL
+
+from memoryconsole.ids import uuid7
+
+
+class InstanceOwned(models.Model):
+    pk = models.CompositePrimaryKey("instance_id", "id")
+    instance = models.ForeignKey(
+        "instances.Instance", models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False
+    )
+    id = models.UUIDField(default=uuid7, editable=False)
+
+    class Meta:
+        abstract = True
+
+
+def owned_by_instance(*tables: str) -> list[RunSQL]:
+    """Deleting an instance deletes its rows."""
+    return [
+        _foreign_key(table, "instance", "(instance_id)", "instances_instance (id)", "ON DELETE CASCADE")
+        for table in tables
+    ]
+
+
+def part_of(table: str, column: str, parent: str) -> RunSQL:
+    """A row of `table` dies with the row of the same instance it is part of."""
+    return _foreign_key(table, column, f"(instance_id, {column})", f"{parent} (instance_id, id)", "ON DELETE CASCADE")
+
+
+def points_to(table: str, column: str, target: str) -> RunSQL:
+    """A row of `table` survives the row of the same instance it points to, and forgets it."""
+    return _foreign_key(
+        table, column, f"(instance_id, {column})", f"{target} (instance_id, id)", f"ON DELETE SET NULL ({column})"
+    )
+
+
+def _foreign_key(table: str, name: str, columns: str, references: str, on_delete: str) -> RunSQL:
+    constraint = f"{table}_{name}_fk"
+    return RunSQL(
+        f"ALTER TABLE {table} ADD CONSTRAINT {constraint} FOREIGN KEY {columns} REFERENCES {references} {on_delete}",
+        f"ALTER TABLE {table} DROP CONSTRAINT {constraint}",
+    )
