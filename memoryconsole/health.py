@@ -1,0 +1,100 @@
+"""Is this console fit to work? The same answers serve `/readyz` and `manage.py doctor`."""
+
+import functools
+from dataclasses import dataclass
+from typing import Literal
+
+import psycopg
+from django.core.management.base import CommandError
+from django.db import DatabaseError, connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+
+WORKER_SEEN_WITHIN = 30
+
+Level = Literal["ok", "info", "warning", "broken"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    check: str
+    level: Level
+    message: str
+    advice: str = ""
+
+
+def readiness() -> list[Finding]:
+    """What a request needs. Later checks are pointless without a database, so they are not tried."""
+    first = database()
+    if first.level == "broken":
+        return [first]
+    return [first, migrations(), worker()]
+
+
+def connection_problem() -> str | None:
+    """What the database says to a fresh connection; the pool would only report that it waited in vain."""
+    try:
+        psycopg.connect(**connection.get_connection_params(), connect_timeout=5).close()
+    except (psycopg.Error, CommandError) as error:
+        return _first_line(error)
+    return None
+
+
+def database() -> Finding:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except (DatabaseError, CommandError) as error:
+        return unreachable(_first_line(error))
+    return Finding("database", "ok", "The database answers.")
+
+
+def unreachable(reason: str) -> Finding:
+    return Finding("database", "broken", "The database cannot be reached.", reason)
+
+
+def migrations() -> Finding:
+    applied = MigrationRecorder(connection).applied_migrations()
+    missing = [
+        key
+        for key, replaces in _migrations_on_disk().items()
+        if key not in applied and not (replaces and all(other in applied for other in replaces))
+    ]
+    if missing:
+        return Finding(
+            "migrations",
+            "broken",
+            f"{len(missing)} migrations are not applied, among them {'.'.join(min(missing))}.",
+            "Run `manage.py migrate`; `manage.py up` does it by itself.",
+        )
+    return Finding("migrations", "ok", "All migrations are applied.")
+
+
+def worker() -> Finding:
+    advice = "Start `manage.py worker`; `manage.py up` does it by itself. Until then nothing is embedded or extracted."
+    age = _seconds_since_heartbeat()
+    if age is None:
+        return Finding("worker", "warning", "No worker is running.", advice)
+    if age > WORKER_SEEN_WITHIN:
+        return Finding("worker", "warning", f"The worker was last seen {age:.0f} s ago.", advice)
+    return Finding("worker", "ok", "The worker is running.")
+
+
+def _seconds_since_heartbeat() -> float | None:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT extract(epoch FROM now() - max(last_heartbeat))::float FROM procrastinate_workers")
+            row = cursor.fetchone()
+    except DatabaseError:
+        return None
+    return row[0] if row else None
+
+
+@functools.cache
+def _migrations_on_disk() -> dict[tuple[str, str], list[tuple[str, str]]]:
+    loader = MigrationLoader(None, ignore_no_migrations=True)
+    return {key: list(migration.replaces) for key, migration in loader.disk_migrations.items()}
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,32 @@
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from memoryconsole import health
+
+
+@login_not_required
+@never_cache
+@require_safe
+def healthz(request: HttpRequest) -> JsonResponse:
+    """The process answers; nothing else is asked."""
+    return JsonResponse({"status": "ok"})
+
+
+@login_not_required
+@never_cache
+@require_safe
+def readyz(request: HttpRequest) -> JsonResponse:
+    """Anyone may read this, so it carries the verdicts and none of the advice, which can name hosts and paths."""
+    findings = health.readiness()
+    ready = all(finding.level == "ok" for finding in findings)
+    return JsonResponse(
+        {
+            "status": "ready" if ready else "not ready",
+            "checks": {
+                finding.check: {"ok": finding.level == "ok", "message": finding.message} for finding in findings
+            },
+        },
+        status=200 if ready else 503,
+    )

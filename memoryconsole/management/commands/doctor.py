@@ -1,0 +1,37 @@
+import json
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from memoryconsole import doctor
+from memoryconsole.health import Finding
+
+SIGNS = {"ok": "✓", "info": "·", "warning": "!", "broken": "✗"}
+
+
+class Command(BaseCommand):
+    help = "Checks the set-up and says what to do about each finding. Exits with 1 when something is broken."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        findings = []
+        for finding in doctor.examine():
+            findings.append(finding)
+            if not options["json"]:
+                self.tell(finding)
+        healthy = all(finding.level != "broken" for finding in findings)
+        if options["json"]:
+            answer = {"healthy": healthy, "findings": [asdict(finding) for finding in findings]}
+            self.stdout.write(json.dumps(answer, indent=2, ensure_ascii=False))
+        if not healthy:
+            sys.exit(1)
+
+    def tell(self, finding: Finding) -> None:
+        self.stdout.write(f"{SIGNS[finding.level]} {finding.check}: {finding.message}")
+        if finding.advice:
+            self.stdout.write(f"    {finding.advice}")

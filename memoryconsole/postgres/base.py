@@ -1,0 +1,79 @@
+"""Django's PostgreSQL backend, plus one thing: without `DATABASE_URL` it brings its own server along."""
+
+import select
+from types import TracebackType
+from typing import Any, Self
+
+from django.conf import settings
+from django.db.backends.postgresql import base, schema
+from django.db.utils import OperationalError
+from psycopg import Connection
+from psycopg import OperationalError as DriverError
+
+from memoryconsole import embedded
+
+
+class SchemaEditor(schema.DatabaseSchemaEditor):
+    """Migrations may send several statements in one string, which a prepared statement may not contain."""
+
+    def __enter__(self) -> Self:
+        self.connection.ensure_connection()
+        driver = self.connection.connection
+        self._prepare_threshold, driver.prepare_threshold = driver.prepare_threshold, None
+        return super().__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        if self.connection.connection:
+            self.connection.connection.prepare_threshold = self._prepare_threshold
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    SchemaEditorClass = SchemaEditor
+
+    def get_connection_params(self) -> dict[str, Any]:
+        if settings.EMBEDDED_POSTGRES:
+            address = embedded.ensure_running()
+            self.settings_dict |= {"HOST": address.host, "PORT": address.port, "USER": address.user}
+        return super().get_connection_params()
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        try:
+            return self._live_connection(conn_params)
+        except (OperationalError, DriverError):
+            if not revive():
+                raise
+            return self._live_connection(conn_params)
+
+    def _live_connection(self, conn_params: dict[str, Any]) -> Any:
+        """A pooled connection may be to a server that has died since; no request should notice.
+
+        Django's CONN_HEALTH_CHECKS asks the server each time, which doubled the cost of a small request.
+        """
+        connection = super().get_new_connection(conn_params)
+        while self.pool and hung_up(connection):
+            connection.close()
+            try:
+                # Before the pool replaces it: when its first attempt fails, it pauses for seconds.
+                revive()
+            finally:
+                self.pool.putconn(connection)
+            connection = super().get_new_connection(conn_params)
+        return connection
+
+
+def revive() -> bool:
+    """Whether there is a server of ours and it had to be started again."""
+    try:
+        return settings.EMBEDDED_POSTGRES and embedded.revive()
+    except embedded.EmbeddedPostgresError as error:
+        raise OperationalError(str(error)) from error
+
+
+def hung_up(connection: Connection[Any]) -> bool:
+    """Nobody talks on an idle connection, so anything to read is the other end saying goodbye."""
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(0))

@@ -1,0 +1,79 @@
+"""Child processes: kept running while we live, and never outliving us."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+PR_SET_PDEATHSIG = 1
+LONGEST_PAUSE = 30.0
+# A child that ran this long was healthy: its next crash is a new story.
+HEALTHY_SECONDS = 30.0
+
+
+class Child:
+    """One process that is started again when it ends by itself, after a pause that grows with every quick crash."""
+
+    def __init__(self, name: str, command: Sequence[str]) -> None:
+        self.name = name
+        self.command = command
+        self.crashes = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started = 0.0
+        self._next_start = 0.0
+
+    def tend(self) -> str | None:
+        """Start it if it does not run and its pause is over; what happened, if anything worth telling."""
+        now = time.monotonic()
+        if self._process and self._process.poll() is not None:
+            code = self._process.returncode
+            self.kill()
+            self.crashes = 1 if now - self._started > HEALTHY_SECONDS else self.crashes + 1
+            self._next_start = now + min(0.1 * 4 ** (self.crashes - 1), LONGEST_PAUSE)
+            return f"The {self.name} stopped ({describe_exit(code)}); starting it again."
+        if self._process is None and now >= self._next_start:
+            # A session of its own: Ctrl-C reaches us alone, and we stop the children in order.
+            self._process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, start_new_session=True)
+            self._started = now
+        return None
+
+    def stop(self, seconds: float) -> None:
+        if self._process is None:
+            return
+        self._process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        self.kill()
+
+    def kill(self) -> None:
+        """End whatever is left of it, its own children included."""
+        if self._process:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+
+
+def describe_exit(code: int) -> str:
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+
+def end_with_parent(parent: int) -> None:
+    """Have this process told to stop when `parent` dies, even by kill -9."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:
+            os.kill(os.getpid(), signal.SIGTERM)
+    else:
+        threading.Thread(target=_watch_parent, args=[parent], daemon=True).start()
+
+
+def _watch_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1)
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,66 @@
+"""The web server process."""
+
+import os
+import socket
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from granian import Granian
+from granian.constants import Interfaces
+from granian.log import LogLevels
+
+from memoryconsole import embedded, processes
+
+# More threads than cores, because a request that waits for an embeddings API holds its thread and nothing else.
+THREADS = 8
+STOP_SECONDS = 8
+
+
+def serve(host: str, port: int) -> None:
+    # Joined here, before the fork, because exit handlers run in this process and not in the one that serves.
+    if settings.EMBEDDED_POSTGRES:
+        embedded.ensure_running()
+    server = Granian(
+        "memoryconsole.wsgi:application",
+        address=host,
+        port=port,
+        interface=Interfaces.WSGI,
+        workers=1,
+        blocking_threads=THREADS,
+        blocking_threads_idle_timeout=600,
+        # Counts open connections, idle ones included: a small number would lock browsers out.
+        backpressure=1024,
+        workers_kill_timeout=STOP_SECONDS,
+        websockets=False,
+        log_level=LogLevels.error,
+    )
+    parent = os.getpid()
+
+    def load(target: str) -> Callable[..., Any]:
+        from memoryconsole.wsgi import application
+
+        processes.end_with_parent(parent)
+        return application
+
+    server.serve(target_loader=load)
+
+
+def port_number(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise ArgumentTypeError(f"{text!r} is not a port; ports go from 1 to 65535")
+    return int(text)
+
+
+def address_problem(host: str, port: int) -> str | None:
+    """Why nobody can listen there, or None. Asked first, because the server would happily share a port."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+            probe.listen()
+    except OSError as error:
+        return error.strerror or str(error)
+    return None

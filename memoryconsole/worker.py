@@ -1,0 +1,110 @@
+"""The process that runs queued jobs."""
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Iterable
+from contextlib import suppress
+
+from asgiref.sync import sync_to_async
+from django.db import close_old_connections
+from procrastinate import App, PsycopgConnector
+from procrastinate.connector import Notify
+from procrastinate.contrib.django import app
+from procrastinate.contrib.django.utils import connector_params
+from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Status
+
+from memoryconsole import embedded
+
+log = logging.getLogger(__name__)
+
+# A job has this long to finish when the worker is told to stop; then it is left for the next worker.
+GRACE_SECONDS = 5
+ROUND_SECONDS = 30
+HEARTBEAT_SECONDS = 5
+STALLED_SECONDS = 30
+MOST_ATTEMPTS = 5
+
+
+class PatientConnector(PsycopgConnector):
+    """Listens again when the database has been away; the stock one gives up, and the worker with it."""
+
+    async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
+        while True:
+            try:
+                await super().listen_notify(on_notification=on_notification, channels=channels)
+            except ConnectorException:
+                await asyncio.sleep(1)
+
+
+def run() -> None:
+    asyncio.run(_work(worker_app()))
+
+
+def worker_app() -> App:
+    """An app with the same tasks and connections of its own.
+
+    Tasks stay bound to the Django app, so a job that queues another one does it inside its own transaction.
+    """
+    worker = App(
+        connector=PatientConnector(kwargs=connector_params()),
+        import_paths=app.import_paths,
+        worker_defaults=app.worker_defaults,
+    )
+    worker.tasks = app.tasks
+    worker.periodic_registry = app.periodic_registry
+    return worker
+
+
+async def _work(worker: App) -> None:
+    loop = asyncio.get_running_loop()
+    async with worker.open_async():
+        rounds = asyncio.create_task(_rounds(worker))
+        work = asyncio.create_task(
+            worker.run_worker_async(
+                install_signal_handlers=False,
+                shutdown_graceful_timeout=GRACE_SECONDS,
+                update_heartbeat_interval=HEARTBEAT_SECONDS,
+                stalled_worker_timeout=STALLED_SECONDS,
+            )
+        )
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, _stop, work)
+        try:
+            with suppress(asyncio.CancelledError):
+                await work
+        finally:
+            rounds.cancel()
+
+
+def _stop(work: asyncio.Task[None]) -> None:
+    work.cancel()
+    # A job running in a thread cannot be interrupted, and Python would wait for it for ever.
+    asyncio.get_running_loop().call_later(GRACE_SECONDS + 2, _give_up)
+
+
+def _give_up() -> None:
+    embedded.leave()
+    os._exit(1)
+
+
+async def _rounds(worker: App) -> None:
+    while True:
+        try:
+            await take_up_stalled_jobs(worker)
+        except ConnectorException:
+            log.warning("The database did not answer; looking after the jobs again in %s s.", ROUND_SECONDS)
+        # Periodic jobs are queued on Django's connection, which nobody else gives back.
+        await sync_to_async(close_old_connections)()
+        await asyncio.sleep(ROUND_SECONDS)
+
+
+async def take_up_stalled_jobs(worker: App) -> None:
+    """Try again what a dead worker left behind, unless it looks like the job that keeps killing workers."""
+    for job in await worker.job_manager.get_stalled_jobs(seconds_since_heartbeat=STALLED_SECONDS):
+        if job.attempts >= MOST_ATTEMPTS:
+            await worker.job_manager.finish_job(job, Status.FAILED, delete_job=False)
+        else:
+            await worker.job_manager.retry_job(job)
