@@ -1,0 +1,12 @@
+from django.db import migrations
+
+from memoryconsole.tenancy import owned_by_instance, part_of
+
+
+class Migration(migrations.Migration):
+    dependencies = [("conversations", "0001_tables")]
+
+    operations = [
+        *owned_by_instance("conversations_conversation", "conversations_message"),
+        part_of("conversations_message", "conversation_id", "conversations_conversation"),
+    ]
