@@ -1,0 +1,108 @@
+"""The one door from an outside id to an instance.
+
+Pages, API, commands and tools all know who is asking (an `Actor`) and which instance they named; only `open_instance`
+turns that into a `Scope`, and everything that reads or writes memories starts from a scope. An instance that is
+absent, malformed or not the actor's is the same `NotFound`.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from accounts.models import ApiKey, User
+from instances.models import SLUG, Instance
+from memoryconsole.errors import InstanceRequired, NotAllowed, NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who is asking: a person in the console, a program with a key, whoever has a shell on the server, or a job."""
+
+    kind: Literal["user", "key", "shell", "job"]
+    name: str
+    id: UUID | None = None
+    is_superadmin: bool = False
+    all_instances: bool = False
+    read_only: bool = False
+    read_team: bool = False
+    read_org: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+    @property
+    def is_authenticated(self) -> bool:
+        return True
+
+
+SHELL = Actor(kind="shell", name="server", is_superadmin=True, all_instances=True)
+
+
+def actor_of_user(user: User) -> Actor:
+    return Actor(
+        kind="user",
+        name=user.username,
+        id=user.id,
+        is_superadmin=user.is_superadmin,
+        all_instances=user.is_superadmin,
+    )
+
+
+def actor_of_key(key: ApiKey) -> Actor:
+    return Actor(
+        kind="key",
+        name=key.name,
+        id=key.id,
+        all_instances=key.all_instances,
+        read_only=key.read_only,
+        read_team=key.read_team,
+        read_org=key.read_org,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One instance, opened by one actor."""
+
+    instance: Instance
+    actor: Actor
+
+    @property
+    def private_memories_of(self) -> str | None:
+        """Whose private memories this actor may read: None means everybody's, a name means that owner's only."""
+        return self.actor.name if self.actor.kind == "user" and not self.actor.is_superadmin else None
+
+    def require_write(self) -> None:
+        if self.actor.read_only:
+            raise NotAllowed("This key may only read.", code="read_only")
+
+
+def instances_of(actor: Actor) -> QuerySet[Instance]:
+    if actor.all_instances:
+        return Instance.objects.all()
+    if actor.id is None:
+        return Instance.objects.none()
+    if actor.kind == "user":
+        return Instance.objects.filter(memberships__user_id=actor.id)
+    reached = ApiKey.instances.through.objects.filter(apikey_id=actor.id)
+    return Instance.objects.filter(pk__in=reached.values("instance_id"))
+
+
+def open_instance(actor: Actor, slug: str | None) -> Scope:
+    if not slug:
+        raise InstanceRequired
+    if not re.fullmatch(SLUG.regex, slug):
+        raise NotFound
+    instance = instances_of(actor).filter(slug=slug).first()
+    if instance is None:
+        raise NotFound
+    return Scope(instance, actor)
+
+
+def require_superadmin(actor: Actor) -> None:
+    """Users, keys of all instances, and instances as such are superadmins' business."""
+    if not actor.is_superadmin:
+        raise NotAllowed("Only a superadmin may do this.")

@@ -1,0 +1,10 @@
+"""The log of what happened to accounts, keys and whole instances."""
+
+from typing import Any
+
+from accounts.access import Actor
+from accounts.models import AccountEvent
+
+
+def record_event(actor: Actor, action: str, subject: str, **detail: Any) -> None:
+    AccountEvent.objects.create(actor=str(actor)[:200], action=action, subject=subject[:200], detail=detail)

@@ -1,0 +1,162 @@
+"""The people who sign in: making them, what they may do, and their passwords."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models import Prefetch
+
+from accounts.access import Actor, actor_of_user, require_superadmin
+from accounts.events import record_event
+from accounts.models import Membership, User
+from instances.models import Instance
+from memoryconsole.errors import Invalid, NotFound
+from memoryconsole.ids import parse_id
+
+LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """One instance a person may open, and how far beyond it they may read."""
+
+    instance: Instance
+    read_team: bool = False
+    read_org: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WithPassword:
+    """A person and the password made for them, which cannot be read again later; empty when they were given one."""
+
+    user: User
+    generated: str
+
+
+def people(actor: Actor) -> list[User]:
+    require_superadmin(actor)
+    memberships = Membership.objects.select_related("instance").order_by("instance__slug")
+    return list(User.objects.prefetch_related(Prefetch("memberships", memberships)).order_by("username"))
+
+
+def find_person(actor: Actor, raw_id: object) -> User:
+    require_superadmin(actor)
+    id = parse_id(raw_id)
+    user = User.objects.filter(pk=id).first() if id else None
+    if user is None:
+        raise NotFound("There is no such user.")
+    return user
+
+
+def grants_of(user: User) -> list[Grant]:
+    rows = user.memberships.select_related("instance").order_by("instance__slug")
+    return [Grant(row.instance, row.read_team, row.read_org) for row in rows]
+
+
+def create_person(
+    actor: Actor, *, username: str, password: str = "", is_superadmin: bool = False, grants: Sequence[Grant] = ()
+) -> WithPassword:
+    require_superadmin(actor)
+    generated = "" if password else _new_password()
+    user = User(username=User.normalize_username(username), is_superadmin=is_superadmin)
+    _check_name(user)
+    _check_password(user, password)
+    user.set_password(password or generated)
+    try:
+        with transaction.atomic():
+            user.save(force_insert=True)
+            _set_grants(user, grants)
+            record_event(actor, "user created", user.username, superadmin=is_superadmin, instances=_slugs(grants))
+    except IntegrityError:
+        raise Invalid({"username": ["A user with this name exists already."]}) from None
+    return WithPassword(user, generated)
+
+
+@transaction.atomic
+def change_person(
+    actor: Actor, raw_id: object, *, is_superadmin: bool, is_active: bool, grants: Sequence[Grant]
+) -> User:
+    user = find_person(actor, raw_id)
+    _check_superadmin_left(actor, user, stays=is_superadmin and is_active)
+    user.is_superadmin, user.is_active = is_superadmin, is_active
+    user.save(update_fields=["is_superadmin", "is_active"])
+    _set_grants(user, grants)
+    record_event(
+        actor,
+        "user changed",
+        user.username,
+        superadmin=is_superadmin,
+        active=is_active,
+        instances=_slugs(grants),
+        read_team=[grant.instance.slug for grant in grants if grant.read_team],
+        read_org=[grant.instance.slug for grant in grants if grant.read_org],
+    )
+    return user
+
+
+@transaction.atomic
+def reset_password(actor: Actor, raw_id: object, *, password: str = "") -> WithPassword:
+    """A new password; whoever is signed in with the old one is signed out."""
+    user = find_person(actor, raw_id)
+    _check_password(user, password)
+    generated = "" if password else _new_password()
+    user.set_password(password or generated)
+    user.save(update_fields=["password"])
+    record_event(actor, "password reset", user.username)
+    return WithPassword(user, generated)
+
+
+@transaction.atomic
+def change_own_password(user: User, *, password: str) -> None:
+    _check_password(user, password)
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    record_event(actor_of_user(user), "password changed", user.username)
+
+
+def _check_superadmin_left(actor: Actor, user: User, *, stays: bool) -> None:
+    # Locked together, so that two superadmins cannot remove each other at the same moment.
+    active = User.objects.select_for_update().filter(is_superadmin=True, is_active=True).order_by("id")
+    others = [each for each in active if each.pk != user.pk]
+    if stays:
+        return
+    if user.pk == actor.id:
+        raise Invalid({"isSuperadmin": ["You cannot lock yourself out. Ask another superadmin to do this."]})
+    if not others:
+        raise Invalid({"isSuperadmin": ["This is the last superadmin who can sign in."]})
+
+
+def _check_name(user: User) -> None:
+    try:
+        User._meta.get_field("username").clean(user.username, user)
+        user.validate_unique()
+    except ValidationError as error:
+        raise Invalid({"username": error.messages}) from None
+
+
+def _check_password(user: User, password: str) -> None:
+    """An empty one is made by us, and is good."""
+    if not password:
+        return
+    try:
+        validate_password(password, user)
+    except ValidationError as error:
+        raise Invalid({"password": error.messages}) from None
+
+
+def _set_grants(user: User, grants: Sequence[Grant]) -> None:
+    Membership.objects.filter(user=user).exclude(instance__in=[grant.instance for grant in grants]).delete()
+    for grant in grants:
+        reach = {"read_team": grant.read_team, "read_org": grant.read_org}
+        Membership.objects.update_or_create(user=user, instance=grant.instance, defaults=reach)
+
+
+def _new_password() -> str:
+    return "-".join("".join(secrets.choice(LETTERS) for _ in range(5)) for _ in range(4))
+
+
+def _slugs(grants: Sequence[Grant]) -> list[str]:
+    return [grant.instance.slug for grant in grants]

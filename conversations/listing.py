@@ -1,0 +1,74 @@
+"""The list of an instance's conversations, and the transcript of one."""
+
+from collections.abc import Sequence
+from typing import Annotated
+from uuid import UUID
+
+from django.db.models import Count, QuerySet
+from pydantic import StringConstraints
+
+from accounts.access import Scope
+from conversations.models import Conversation, Message
+from conversations.store import conversations_of
+from memories.filters import Filters, matching
+from memories.models import Memory
+from memories.paging import Order, Page, page_of
+from memoryconsole.ids import parse_id
+from memoryconsole.inputs import Input, Text
+
+RECENT = Order(("last_message_at", "id"))
+SPOKEN = Order(("position", "id"), descending=False)
+TRANSCRIPT_SIZE = 200
+SUGGESTED_FROM = 500
+LINKED_SHOWN = 100
+
+
+class ConversationFilters(Input):
+    """Every filter narrows; an empty one means any."""
+
+    channel: Annotated[Text, StringConstraints(max_length=64)] = ""
+    user: Annotated[Text, StringConstraints(max_length=200)] = ""
+
+
+def list_page(
+    scope: Scope, filters: ConversationFilters, *, number: int, size: int, anchor: str = ""
+) -> Page[Conversation]:
+    rows = _matching(scope, filters)
+    return page_of(rows, RECENT, number=number, size=size, total=rows.count(), anchor=anchor)
+
+
+def _matching(scope: Scope, filters: ConversationFilters) -> QuerySet[Conversation]:
+    rows = conversations_of(scope)
+    if filters.channel:
+        rows = rows.filter(channel=filters.channel)
+    if filters.user:
+        rows = rows.filter(owner=filters.user)
+    return rows
+
+
+def recent_channels(scope: Scope) -> list[str]:
+    """To choose from; a look at the latest conversations is enough for that, and costs the same in any instance."""
+    latest = RECENT.sorted(conversations_of(scope)).values_list("channel", flat=True)[:SUGGESTED_FROM]
+    return sorted({channel for channel in latest if channel})
+
+
+def memories_per_conversation(scope: Scope, conversations: Sequence[Conversation]) -> dict[UUID | None, int]:
+    ids = [conversation.id for conversation in conversations]
+    rows = matching(scope, Filters()).filter(source_conversation_id__in=ids)
+    return dict(rows.order_by().values_list("source_conversation_id").annotate(Count("id")))
+
+
+def transcript_page(scope: Scope, conversation: Conversation, *, number: int, message: str = "") -> Page[Message]:
+    """One page of what was said, in order; the page that has `message` when that is one of its messages."""
+    rows = Message.objects.filter(instance=scope.instance, conversation_id=conversation.id)
+    id = parse_id(message)
+    position = rows.filter(id=id).values_list("position", flat=True).first() if id else None
+    if position is not None:
+        number = (position - 1) // TRANSCRIPT_SIZE + 1
+    return page_of(rows, SPOKEN, number=number, size=TRANSCRIPT_SIZE, total=conversation.message_count)
+
+
+def memories_from(scope: Scope, conversation: Conversation) -> list[Memory]:
+    """The newest memories that came from this conversation; one more than is shown tells that there are more."""
+    rows = matching(scope, Filters(conversation_id=conversation.id))
+    return list(rows.order_by("-id")[: LINKED_SHOWN + 1])

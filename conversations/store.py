@@ -1,0 +1,136 @@
+"""Keeping what was said."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from pydantic import Field, StringConstraints
+
+from accounts.access import Scope
+from conversations.models import Conversation, Message, MessageRole
+from memoryconsole.errors import NotFound
+from memoryconsole.ids import parse_id, uuid7, uuid7_at
+from memoryconsole.inputs import Input, Moment, Text
+from memoryconsole.scrub import scrub
+
+MAX_MESSAGE = 100_000
+MAX_MESSAGES = 1000
+
+
+class ConversationDraft(Input):
+    """A conversation; sending the same `externalId` again finds the one that is there."""
+
+    external_id: Annotated[Text, StringConstraints(max_length=200)] = ""
+    channel: Annotated[Text, StringConstraints(max_length=64)] = ""
+    user_id: Annotated[Text, StringConstraints(max_length=200)] = ""
+    title: Annotated[Text, StringConstraints(max_length=200)] = ""
+
+
+class MessageDraft(Input):
+    role: MessageRole
+    content: Annotated[Text, StringConstraints(min_length=1, max_length=MAX_MESSAGE)]
+    created_at: Moment | None = None
+    external_id: Annotated[Text, StringConstraints(max_length=200)] = ""
+
+
+class MessageDrafts(Input):
+    messages: Annotated[list[MessageDraft], Field(min_length=1, max_length=MAX_MESSAGES)]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    conversation: Conversation
+    is_new: bool
+
+
+def conversations_of(scope: Scope) -> QuerySet[Conversation]:
+    return Conversation.objects.filter(instance=scope.instance)
+
+
+def find_conversation(scope: Scope, raw_id: object) -> Conversation:
+    """The only way from an outside id to a conversation."""
+    id = parse_id(raw_id)
+    found = conversations_of(scope).filter(id=id).first() if id else None
+    if found is None:
+        raise NotFound("There is no such conversation in this instance.")
+    return found
+
+
+def messages_of(scope: Scope, conversation: Conversation) -> QuerySet[Message]:
+    return Message.objects.filter(instance=scope.instance, conversation_id=conversation.id)
+
+
+def open_conversation(scope: Scope, draft: ConversationDraft, *, started_at: datetime | None = None) -> Opened:
+    """A new conversation, or the one that already has this external id. `started_at` dates one from before."""
+    scope.require_write()
+    now = started_at or timezone.now()
+    conversation = Conversation(
+        instance=scope.instance,
+        id=uuid7_at(started_at) if started_at else uuid7(),
+        external_id=draft.external_id,
+        channel=draft.channel,
+        owner=draft.user_id,
+        title=scrub(draft.title)[0],
+        created_at=now,
+        last_message_at=now,
+    )
+    try:
+        with transaction.atomic():
+            conversation.save(force_insert=True)
+    except IntegrityError:
+        return Opened(conversations_of(scope).get(external_id=draft.external_id), is_new=False)
+    return Opened(conversation, is_new=True)
+
+
+def add_messages(scope: Scope, raw_id: object, drafts: Sequence[MessageDraft]) -> list[Message]:
+    """Append in the order given. A message whose external id is there already is not stored again."""
+    scope.require_write()
+    with transaction.atomic():
+        conversation = find_conversation(scope, raw_id)
+        # Whoever holds the conversation's row appends next: positions have no gaps and no twins.
+        conversation = conversations_of(scope).select_for_update().get(id=conversation.id)
+        known = _known_messages(scope, conversation.id, drafts)
+        answer = [_known_or_built(scope, conversation, draft, known) for draft in drafts]
+        new = list(dict.fromkeys(message for message in answer if message._state.adding))
+        for offset, message in enumerate(new, start=1):
+            message.position = conversation.message_count + offset
+        Message.objects.bulk_create(new)
+        if new:
+            last = max([conversation.last_message_at, *(message.created_at for message in new)])
+            conversations_of(scope).filter(id=conversation.id).update(
+                message_count=conversation.message_count + len(new), last_message_at=last
+            )
+    return answer
+
+
+def _known_messages(scope: Scope, conversation_id: UUID, drafts: Sequence[MessageDraft]) -> dict[str, Message]:
+    names = [draft.external_id for draft in drafts if draft.external_id]
+    rows = Message.objects.filter(instance=scope.instance, conversation_id=conversation_id, external_id__in=names)
+    return {message.external_id: message for message in rows} if names else {}
+
+
+def _known_or_built(
+    scope: Scope, conversation: Conversation, draft: MessageDraft, known: dict[str, Message]
+) -> Message:
+    """Also the same external id twice in one request is one message."""
+    message = known.get(draft.external_id) or _built(scope, conversation, draft)
+    if draft.external_id:
+        known[draft.external_id] = message
+    return message
+
+
+def _built(scope: Scope, conversation: Conversation, draft: MessageDraft) -> Message:
+    return Message(
+        instance=scope.instance,
+        id=uuid7(),
+        conversation_id=conversation.id,
+        role=draft.role,
+        content=scrub(draft.content)[0],
+        external_id=draft.external_id,
+        created_at=draft.created_at or timezone.now(),
+    )

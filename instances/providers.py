@@ -1,0 +1,67 @@
+"""Which API reaches an instance: its own OpenAI key first, then the server's Azure, then the server's OpenAI key."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from django.conf import settings
+
+from instances.models import Embedder, Instance
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+TEST_TIMEOUT = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    kind: Literal["openai", "azure"]
+    api_key: str
+    belongs_to: Literal["instance", "server"]
+
+    def client(self, *, timeout: float, max_retries: int = 0) -> "OpenAI":
+        """Imported late: the library takes a second to load."""
+        from openai import AzureOpenAI, OpenAI
+
+        if self.kind == "azure":
+            return AzureOpenAI(
+                api_key=self.api_key,
+                azure_endpoint=settings.AZURE_OPENAI_ENDPOINT,
+                api_version=settings.AZURE_OPENAI_API_VERSION,
+                timeout=timeout,
+                max_retries=max_retries,
+            )
+        base_url = settings.OPENAI_BASE_URL or None
+        return OpenAI(api_key=self.api_key, base_url=base_url, timeout=timeout, max_retries=max_retries)
+
+
+def provider_for(instance: Instance) -> Provider | None:
+    azure = bool(settings.AZURE_OPENAI_ENDPOINT and settings.AZURE_OPENAI_API_KEY)
+    if instance.openai_key and instance.embedder != Embedder.AZURE:
+        return Provider("openai", instance.openai_key, "instance")
+    if azure:
+        return Provider("azure", settings.AZURE_OPENAI_API_KEY, "server")
+    if settings.OPENAI_API_KEY and instance.embedder != Embedder.AZURE:
+        return Provider("openai", settings.OPENAI_API_KEY, "server")
+    return None
+
+
+def why_key_fails(key: str) -> str:
+    """Ask the API with this key; empty when it answers, otherwise what to tell the person who entered it."""
+    import openai
+
+    try:
+        Provider("openai", key, "instance").client(timeout=TEST_TIMEOUT).models.list()
+    except openai.AuthenticationError:
+        return "The API does not accept this key."
+    except openai.PermissionDeniedError:
+        return "The API knows this key but does not let it list models."
+    except openai.RateLimitError:
+        return "The key is right, but its quota is used up or it is being rate limited."
+    except openai.APITimeoutError:
+        return f"The API did not answer within {TEST_TIMEOUT:.0f} seconds."
+    except openai.APIConnectionError:
+        return "The API cannot be reached from this server."
+    except (openai.OpenAIError, ValueError) as error:
+        return f"The API answered with an error ({type(error).__name__})."
+    return ""

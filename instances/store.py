@@ -1,0 +1,152 @@
+"""Making, changing and deleting instances."""
+
+from typing import Annotated
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, connection, transaction
+from django.utils.text import slugify
+from pydantic import StringConstraints
+
+from accounts.access import Actor, Scope, require_superadmin
+from accounts.events import record_event
+from conversations.models import Conversation
+from instances.models import Embedder, Instance, Organisation, Team
+from memories.models import Memory
+from memoryconsole.errors import Invalid, NotAllowed, Taken
+from memoryconsole.inputs import Fraction, Input, Number, Text
+
+Label = Annotated[Text, StringConstraints(min_length=1, max_length=100)]
+Key = Annotated[Text, StringConstraints(max_length=500)]
+NOT_A_KEY = "This does not look like an API key."
+
+
+class InstanceChanges(Input):
+    """Settings to change; what is left out stays. An empty `openaiKey` removes the key."""
+
+    name: Label | None = None
+    team: Label | None = None
+    organisation: Label | None = None
+    memory_enabled: bool | None = None
+    language: Annotated[Text, StringConstraints(min_length=1, max_length=63)] | None = None
+    embedder: Embedder | None = None
+    openai_key: Key | None = None
+    extraction_messages: Number | None = None
+    extraction_limit: Number | None = None
+    dedupe_threshold: Fraction | None = None
+    auto_approve_importance: Number | None = None
+    quiet_minutes: Number | None = None
+    recall_limit: Number | None = None
+    recall_threshold: Fraction | None = None
+    recall_token_budget: Number | None = None
+    recall_half_life_days: Number | None = None
+    recall_mmr_lambda: Fraction | None = None
+    recall_injected_cap: Number | None = None
+    recall_log_days: Number | None = None
+
+
+class InstanceDraft(InstanceChanges):
+    slug: Annotated[Text, StringConstraints(min_length=1, max_length=64)]
+
+
+def create_instance(actor: Actor, draft: InstanceDraft, *, is_demo: bool = False) -> Instance:
+    require_instance_admin(actor)
+    instance = Instance(slug=draft.slug, name=draft.name or draft.slug, is_demo=is_demo)
+    try:
+        with transaction.atomic():
+            instance.team = team_named(draft.team or "default", draft.organisation or "default")
+            _apply(instance, draft)
+            instance.save(force_insert=True)
+            record_event(actor, "instance created", instance.slug)
+    except IntegrityError:
+        raise Taken({"slug": ["An instance with this slug exists already."]}) from None
+    return instance
+
+
+def change_instance(scope: Scope, changes: InstanceChanges) -> Instance:
+    scope.require_write()
+    instance = scope.instance
+    with transaction.atomic():
+        if changes.team is not None or changes.organisation is not None:
+            require_instance_admin(scope.actor)
+            organisation = changes.organisation or instance.team.organisation.name
+            instance.team = team_named(changes.team or instance.team.name, organisation)
+        _apply(instance, changes)
+        instance.save()
+        record_event(scope.actor, "instance changed", instance.slug, fields=sorted(changes.model_fields_set))
+    return instance
+
+
+def delete_instance(scope: Scope) -> dict[str, int]:
+    """The instance with everything in it; the answer is what went."""
+    require_superadmin(scope.actor)
+    instance = scope.instance
+    with transaction.atomic():
+        counts = {
+            "memories": Memory.objects.filter(instance=instance).count(),
+            "conversations": Conversation.objects.filter(instance=instance).count(),
+        }
+        with connection.cursor() as cursor:
+            # Memories first: their deletion is still counted, and the counters go with the instance.
+            cursor.execute("DELETE FROM memories_memory WHERE instance_id = %s", [instance.id])
+        Instance.objects.filter(pk=instance.pk).delete()
+        record_event(scope.actor, "instance deleted", instance.slug, **counts)
+    return counts
+
+
+def require_instance_admin(actor: Actor) -> None:
+    """Superadmins, and keys that reach all instances, may make instances and move them between teams."""
+    if actor.read_only or not actor.all_instances:
+        raise NotAllowed("Only a superadmin or a key for all instances may do this.")
+
+
+def team_named(team: str, organisation: str) -> Team:
+    """The team and its organisation, made if they are missing."""
+    owner, _ = Organisation.objects.get_or_create(slug=_slug(organisation), defaults={"name": organisation})
+    found, _ = Team.objects.get_or_create(organisation=owner, slug=_slug(team), defaults={"name": team})
+    return found
+
+
+def _slug(name: str) -> str:
+    return slugify(name)[:64].strip("-") or "default"
+
+
+def languages() -> list[str]:
+    """The text-search configurations this database has."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT cfgname FROM pg_ts_config ORDER BY cfgname = 'simple', cfgname")
+        return [name for (name,) in cursor.fetchall()]
+
+
+def _apply(instance: Instance, changes: InstanceChanges) -> None:
+    skipped = {"slug", "team", "organisation", "openai_key"}
+    for name in changes.model_fields_set - skipped:
+        value = getattr(changes, name)
+        if value is not None:
+            setattr(instance, name, value)
+    if changes.openai_key is not None:
+        instance.openai_key = changes.openai_key
+        instance.openai_key_last4 = changes.openai_key[-4:] if len(changes.openai_key) >= 12 else ""
+    _check(instance, changes)
+
+
+def _check(instance: Instance, changes: InstanceChanges) -> None:
+    errors: dict[str, list[str]] = {}
+    try:
+        instance.clean_fields(exclude=["team"])
+    except ValidationError as error:
+        errors = {_public(name): reasons for name, reasons in error.message_dict.items()}
+    if changes.language is not None and instance.language not in languages():
+        errors["language"] = [f"Choose one of: {', '.join(languages())}."]
+    if changes.openai_key and not looks_like_key(changes.openai_key):
+        errors["openaiKey"] = [NOT_A_KEY]
+    if errors:
+        raise Invalid(errors)
+
+
+def looks_like_key(key: str) -> bool:
+    return len(key) >= 12 and key.isascii() and key.isprintable() and " " not in key
+
+
+def _public(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)

@@ -1,0 +1,30 @@
+"""What is wrong with an instance's set-up, said before it surprises anybody."""
+
+from dataclasses import dataclass
+
+from instances.models import Embedder, Instance
+from instances.providers import provider_for
+
+
+@dataclass(frozen=True, slots=True)
+class Warning:
+    code: str
+    message: str
+    link: str
+
+
+def warnings_for(instance: Instance) -> list[Warning]:
+    if not instance.memory_enabled or provider_for(instance):
+        return []
+    field = "openai-key" if instance.embedder != Embedder.AZURE else "embedder"
+    return [Warning("no_openai_key", _no_key(instance), f"/instances/{instance.slug}/settings#{field}")]
+
+
+def _no_key(instance: Instance) -> str:
+    if instance.embedder == Embedder.AZURE:
+        missing = "Memory is on, but this server has no Azure OpenAI endpoint and key."
+    else:
+        missing = "Memory is on, but no OpenAI or Azure key reaches this instance."
+    if instance.embedder == Embedder.OFFLINE:
+        return f"{missing} Search uses the offline embedder; facts are not extracted from conversations."
+    return f"{missing} Search finds words but not meaning, and facts are not extracted from conversations."
