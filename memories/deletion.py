@@ -1,0 +1,107 @@
+"""Deleting memories for good: the rows, their versions, chunks, vectors and attachments, in one transaction.
+
+What stays is a line in the audit log with ids, actor and time.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models.functions import Now
+
+from accounts.access import Scope
+from memories import audit
+from memories.filters import Filters, matching, readable
+from memories.models import Memory
+from memories.store import find_memory
+from memoryconsole.errors import Conflict, NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    deleted: int
+    versions: int
+    chunks: int
+    embeddings: int
+    attachments: int
+
+
+def delete_memory(scope: Scope, raw_id: object) -> Receipt:
+    return delete_memories(scope, [find_memory(scope, raw_id).id])
+
+
+def delete_memories(scope: Scope, ids: Sequence[UUID]) -> Receipt:
+    """Exactly these; when one of them is not there, nothing is deleted."""
+    scope.require_write()
+    wanted = sorted(set(ids))
+    with transaction.atomic():
+        rows = readable(scope).filter(id__in=wanted).order_by("id").select_for_update()
+        there = list(rows.values_list("id", flat=True))
+        if there != wanted:
+            missing = len(wanted) - len(there)
+            raise NotFound(f"{missing} of {len(wanted)} memories are not in this instance. Nothing was deleted.")
+        return _delete(scope, wanted)
+
+
+def delete_matching(scope: Scope, filters: Filters, *, expected: int) -> Receipt:
+    """What matches now, if it is still as many as the caller saw."""
+    scope.require_write()
+    with transaction.atomic():
+        rows = matching(scope, filters).order_by("id").select_for_update()
+        ids = list(rows.values_list("id", flat=True))
+        if len(ids) != expected:
+            raise Conflict(
+                f"{len(ids)} memories match now, not {expected}. Nothing was deleted.",
+                code="stale_expectation",
+                extra={"matching": len(ids)},
+            )
+        return _delete(scope, ids)
+
+
+def purge_expired(scope: Scope) -> Receipt:
+    """What has expired, and so is out of everybody's reach already."""
+    with transaction.atomic():
+        rows = Memory.objects.filter(instance=scope.instance, expires_at__isnull=False, expires_at__lte=Now())
+        ids = list(rows.order_by("id").select_for_update(skip_locked=True).values_list("id", flat=True))
+        return _delete(scope, ids)
+
+
+PARTS = """
+SELECT (SELECT count(*) FROM memories_memoryversion WHERE instance_id = %(instance)s AND memory_id = ANY(%(ids)s)),
+       (SELECT count(*) FROM memories_chunk WHERE instance_id = %(instance)s AND memory_id = ANY(%(ids)s)),
+       (SELECT count(*) FROM memories_embedding e JOIN memories_chunk c
+               ON c.instance_id = e.instance_id AND c.id = e.chunk_id
+        WHERE e.instance_id = %(instance)s AND c.instance_id = %(instance)s AND c.memory_id = ANY(%(ids)s)),
+       (SELECT coalesce(array_agg(path), '{}') FROM memories_attachment
+        WHERE instance_id = %(instance)s AND memory_id = ANY(%(ids)s))
+"""
+
+
+def parts_of(scope: Scope, ids: Sequence[UUID]) -> Receipt:
+    """What deleting these would remove."""
+    return _parts(scope, ids)[0]
+
+
+def _parts(scope: Scope, ids: Sequence[UUID]) -> tuple[Receipt, list[str]]:
+    """One array parameter, not one parameter per id: there may be hundreds of thousands."""
+    with connection.cursor() as cursor:
+        cursor.execute(PARTS, {"instance": scope.instance.id, "ids": list(ids)})
+        versions, chunks, embeddings, paths = cursor.fetchone()
+    return Receipt(len(ids), versions, chunks, embeddings, len(paths)), paths
+
+
+def _delete(scope: Scope, ids: list[UUID]) -> Receipt:
+    receipt, paths = _parts(scope, ids)
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM memories_memory WHERE instance_id = %s AND id = ANY(%s)", [scope.instance.id, ids])
+    audit.record(scope, "deleted", ids)
+    transaction.on_commit(lambda: _remove_files(paths))
+    return receipt
+
+
+def _remove_files(paths: Sequence[str]) -> None:
+    for path in paths:
+        Path(settings.MEDIA_ROOT, path).unlink(missing_ok=True)

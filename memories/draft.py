@@ -1,0 +1,171 @@
+"""A memory as somebody writes it: what may be said, its limits, and the words accepted for it."""
+
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from memories.models import MAX_CONTENT, MAX_SUMMARY, MAX_TAG, MAX_TAGS
+from memories.vocabulary import Category, Role, Visibility, category_named, role_named
+from memoryconsole.inputs import Fraction, Input, Moment, Number, Text, no_nul
+
+MAX_EVIDENCE = 20
+MAX_EVIDENCE_SIZE = 20_000
+MAX_EVIDENCE_DEPTH = 10
+
+
+def _tidy_tags(tags: list[str]) -> list[str]:
+    return list(dict.fromkeys(tag for tag in tags if tag))
+
+
+def _storable(evidence: dict[str, Any]) -> dict[str, Any]:
+    """What PostgreSQL can keep as JSON and every reader can parse again."""
+    for text in _texts_in(evidence, depth=0):
+        no_nul(text)
+    try:
+        size = len(json.dumps(evidence, allow_nan=False))
+    except ValueError:
+        raise ValueError("Numbers must be finite.") from None
+    if size > MAX_EVIDENCE_SIZE:
+        raise ValueError(f"At most {MAX_EVIDENCE_SIZE:,} characters of JSON are allowed; this has {size:,}.")
+    return evidence
+
+
+def _texts_in(value: object, depth: int) -> Iterator[str]:
+    if depth > MAX_EVIDENCE_DEPTH:
+        raise ValueError(f"At most {MAX_EVIDENCE_DEPTH} levels are allowed.")
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in [*value, *value.values()] if isinstance(value, dict) else value:
+            yield from _texts_in(part, depth + 1)
+
+
+def _category(word: object) -> Category:
+    return category_named(str(word))[0]
+
+
+def _role(word: object) -> Role:
+    return role_named(str(word))
+
+
+Content = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_CONTENT)]
+Summary = Annotated[Text, StringConstraints(max_length=MAX_SUMMARY)]
+Name = Annotated[Text, StringConstraints(max_length=200)]
+Short = Annotated[Text, StringConstraints(max_length=64)]
+Tag = Annotated[Text, StringConstraints(max_length=MAX_TAG)]
+Tags = Annotated[list[Tag], Field(max_length=MAX_TAGS), AfterValidator(_tidy_tags)]
+Importance = Annotated[Number, Field(ge=1, le=10)]
+Confidence = Annotated[Fraction, Field(ge=0, le=1, allow_inf_nan=False)]
+Source = Annotated[Text, StringConstraints(min_length=1, max_length=32)]
+Evidence = Annotated[dict[str, Any], Field(max_length=MAX_EVIDENCE), AfterValidator(_storable)]
+CategoryWord = Annotated[Category, BeforeValidator(_category, json_schema_input_type=str)]
+RoleWord = Annotated[Role, BeforeValidator(_role, json_schema_input_type=str)]
+Ids = Annotated[list[UUID], Field(max_length=100)]
+
+
+class MemoryDraft(Input):
+    """A new memory. `kind` is accepted for `category`, `type` for `role`."""
+
+    content: Content
+    category: CategoryWord = Category.GENERAL
+    role: RoleWord = Role.CONTEXT
+    importance: Importance = 5
+    confidence: Confidence = 1.0
+    key: Name = ""
+    summary: Summary = ""
+    tags: Tags = []
+    pinned: bool = False
+    visibility: Visibility = Visibility.INSTANCE
+    owner: Annotated[Name, Field(validate_default=True)] = ""
+    source: Source | None = None
+    source_conversation_id: UUID | None = None
+    source_message_ids: Ids = []
+    occurred_at: Moment | None = None
+    channel: Short = ""
+    expires_at: Moment | None = None
+    evidence: Evidence = {}
+    supersede_reason: Annotated[Text, StringConstraints(max_length=2000)] = ""
+    dedupe: Literal["update", "create", "reject"] = "update"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _other_words(cls, data: Any) -> Any:
+        return resolve_words(data)
+
+    @field_validator("owner")
+    @classmethod
+    def _private_needs_owner(cls, owner: str, info: ValidationInfo) -> str:
+        if info.data.get("visibility") == Visibility.PRIVATE and not owner:
+            raise ValueError("A private memory needs an owner.")
+        return owner
+
+
+class MemoryChanges(Input):
+    """What to change about a memory; what is left out stays as it is."""
+
+    content: Content | None = None
+    category: CategoryWord | None = None
+    role: RoleWord | None = None
+    importance: Importance | None = None
+    confidence: Confidence | None = None
+    key: Name | None = None
+    summary: Summary | None = None
+    tags: Tags | None = None
+    pinned: bool | None = None
+    visibility: Visibility | None = None
+    owner: Name | None = None
+    source_conversation_id: UUID | None = None
+    source_message_ids: Ids | None = None
+    occurred_at: Moment | None = None
+    channel: Short | None = None
+    expires_at: Moment | None = None
+    evidence: Evidence | None = None
+    supersede_reason: Annotated[Text, StringConstraints(max_length=2000)] = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _other_words(cls, data: Any) -> Any:
+        return resolve_words(data)
+
+    def changed_fields(self) -> dict[str, Any]:
+        """The columns to write. Null clears a link or a date and is no value for anything else."""
+        return {
+            name: getattr(self, name)
+            for name in self.model_fields_set - {"supersede_reason"}
+            if name in CLEARABLE or getattr(self, name) is not None
+        }
+
+
+CLEARABLE = {"source_conversation_id", "occurred_at", "expires_at"}
+NULL_IS_EMPTY = {"key", "summary", "owner", "channel", "tags", "sourceMessageIds", "source_message_ids", "evidence"}
+
+
+def resolve_words(data: Any) -> Any:
+    """Accept the other names of fields, and let a category that implies a role bring it along."""
+    if not isinstance(data, dict):
+        return data
+    data = {name: value for name, value in data.items() if value is not None or name not in NULL_IS_EMPTY}
+    for other, name in (("kind", "category"), ("type", "role")):
+        if other in data:
+            if name in data:
+                raise ValueError(f"Send {name} or {other}, not both.")
+            data[name] = data.pop(other)
+    if isinstance(data.get("category"), str) and "role" not in data:
+        try:
+            role = category_named(data["category"])[1]
+        except ValueError:
+            role = None  # the field itself will say what is wrong
+        if role:
+            data["role"] = role
+    return data

@@ -1,0 +1,91 @@
+"""The list of an instance's memories: totals, chips, pages for people, cursors for programs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import Now
+
+from accounts.access import Scope
+from memories.filters import IS_PRIVATE, Filters, matching
+from memories.milestones import milestone_finder
+from memories.models import LISTED, Memory, MemoryCount
+from memories.paging import Order, Page, page_of, read_cursor, write_cursor
+from memories.vocabulary import Category
+
+ORDERS = {
+    "newest": Order(("id",)),
+    "oldest": Order(("id",), descending=False),
+    "importance": Order(("importance", "id")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How many memories match, whatever their category, and how many of each category."""
+
+    by_category: Mapping[str, int]
+
+    @property
+    def all(self) -> int:
+        return sum(self.by_category.values())
+
+    def under(self, filters: Filters) -> int:
+        return self.by_category.get(filters.category, 0) if filters.category else self.all
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    memories: list[Memory]
+    total: int
+    next_cursor: str | None
+
+
+def count(scope: Scope, filters: Filters) -> Totals:
+    """Counted from the counters where they know the answer, from the rows where another filter narrows them."""
+    if filters.narrowing().keys() <= {"category"}:
+        return Totals(_counters(scope))
+    rows = matching(scope, filters.model_copy(update={"category": None}))
+    return Totals(dict(rows.order_by().values_list("category").annotate(Count("id"))))
+
+
+def _counters(scope: Scope) -> dict[str, int]:
+    """The sum of the counters, less what has expired and is not purged yet, less other people's private memories."""
+    sums = MemoryCount.objects.filter(instance=scope.instance).values_list("category").annotate(n=Sum("delta"))
+    rows = Memory.objects.filter(LISTED, instance=scope.instance).order_by().values_list("category")
+    expired = Q(expires_at__isnull=False, expires_at__lte=Now())
+    hidden = rows.filter(expired).annotate(n=Count("id"))
+    owner = scope.private_memories_of
+    if owner is not None:
+        foreign = Q(IS_PRIVATE) & ~Q(owner=owner)
+        hidden = hidden.union(rows.filter(foreign & ~expired).annotate(n=Count("id")), all=True)
+    totals = dict.fromkeys(Category.values, 0)
+    for category, n in sums:
+        totals[category] += n
+    for category, n in hidden:
+        totals[category] -= n
+    return totals
+
+
+def list_page(
+    scope: Scope, filters: Filters, *, number: int, size: int, total: int, order: str = "newest", anchor: str = ""
+) -> Page[Memory]:
+    rows = matching(scope, filters)
+    milestone = milestone_finder(scope, filters, ORDERS[order], total)
+    return page_of(rows, ORDERS[order], number=number, size=size, total=total, anchor=anchor, milestone=milestone)
+
+
+def list_from(scope: Scope, filters: Filters, *, limit: int, offset: int = 0, cursor: str = "") -> Listing:
+    """The API's list, newest first: by offset near the beginning, by cursor at any depth."""
+    after = (read_cursor(cursor, "newest"),) if cursor else None
+    found, more = ORDERS["newest"].part_of(matching(scope, filters), after=after, offset=offset, limit=limit)
+    return Listing(
+        memories=found,
+        total=count(scope, filters).under(filters),
+        next_cursor=write_cursor("newest", (found[-1].id,)) if more else None,
+    )
+
+
+def ids_matching(scope: Scope, filters: Filters) -> list[UUID]:
+    return list(ORDERS["newest"].sorted(matching(scope, filters)).values_list("id", flat=True))

@@ -1,0 +1,201 @@
+"""Pages of a long list at the same cost at every depth.
+
+A page is found from the nearest known place: an end of the list, the row its link was made next to (an anchor), or a
+milestone. So no page, near or far, clicked or typed, has to skip more than a thousand rows.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, TypeVar, cast
+from uuid import UUID
+
+from django.core import signing
+from django.core.exceptions import ValidationError
+from django.db.models import BooleanField, F, Field, Func, Model, QuerySet, Value
+from django.db.models.expressions import Combinable
+from django.utils.timezone import is_naive
+
+from memoryconsole.errors import Invalid
+
+Row = TypeVar("Row", bound=Model)
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Columns that make a total order, all ascending or all descending; the last one is the id."""
+
+    columns: tuple[str, ...]
+    descending: bool = True
+
+    def key_of(self, row: Model) -> Key:
+        return tuple(getattr(row, column) for column in self.columns)
+
+    def sorted(self, rows: QuerySet[Row], *, backwards: bool = False) -> QuerySet[Row]:
+        sign = "-" if self.descending is not backwards else ""
+        return rows.order_by(*(sign + column for column in self.columns))
+
+    def beyond(
+        self, rows: QuerySet[Row], key: Key, *, backwards: bool = False, including: bool = False
+    ) -> QuerySet[Row]:
+        """The rows after `key` in this order, or before it."""
+        operator = "<" if self.descending is not backwards else ">"
+        return rows.filter(_RowComparison(self.columns, operator + ("=" if including else ""), key, rows.model))
+
+    def part_of(self, rows: QuerySet[Row], *, after: Key | None, offset: int, limit: int) -> tuple[list[Row], bool]:
+        """`limit` rows from a place in the list, and whether there are more behind them."""
+        rows = self.beyond(rows, after) if after else rows
+        found = list(self.sorted(rows)[offset : offset + limit + 1])
+        return found[:limit], len(found) > limit
+
+
+class _RowComparison(Func):
+    """`(a, b) < (1, 2)`: the comparison of rows, which one index range answers."""
+
+    conditional = True
+
+    def __init__(self, columns: Sequence[str], operator: str, key: Key, model: type[Model]) -> None:
+        left: list[Combinable] = [F(column) for column in columns]
+        right = [
+            Value(part, cast("Field[Any, Any]", model._meta.get_field(column)))
+            for column, part in zip(columns, key, strict=True)
+        ]
+        marks = ", ".join(["%s"] * len(columns))
+        self.comparison = f"({marks}) {operator} ({marks})"
+        super().__init__(*left, *right, output_field=BooleanField())
+
+    def as_sql(self, compiler: Any, connection: Any, *args: Any, **context: Any) -> tuple[str, tuple[Any, ...]]:
+        parts = [compiler.compile(expression) for expression in self.source_expressions]
+        parameters = tuple(value for _, values in parts for value in values)
+        return self.comparison % tuple(sql for sql, _ in parts), parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Row]):
+    rows: list[Row]
+    number: int
+    size: int
+    total: int
+    order: Order
+
+    @property
+    def last(self) -> int:
+        return max(1, -(-self.total // self.size))
+
+    @property
+    def start(self) -> int:
+        return (self.number - 1) * self.size + 1 if self.rows else 0
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.rows) - 1 if self.rows else 0
+
+    @property
+    def previous(self) -> int:
+        return self.number - 1
+
+    @property
+    def next(self) -> int:
+        return self.number + 1
+
+    @property
+    def anchor(self) -> str:
+        """Where this page begins, for the links to the pages around it."""
+        if not self.rows:
+            return ""
+        return "~".join([str(self.number), *(str(part) for part in self.order.key_of(self.rows[0]))])
+
+    @property
+    def numbers(self) -> list[int | None]:
+        """First, last and the numbers around this page; None stands for a gap."""
+        near = {1, self.last, *range(self.number - 2, self.number + 3)}
+        shown: list[int | None] = []
+        for number in sorted(n for n in near if 1 <= n <= self.last):
+            if shown and shown[-1] is not None and number > shown[-1] + 1:
+                shown.append(None)
+            shown.append(number)
+        return shown
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A row whose position is known: `key` stands `offset` rows after the first."""
+
+    offset: int
+    key: Key
+
+
+def page_of(
+    rows: QuerySet[Row],
+    order: Order,
+    *,
+    number: int,
+    size: int,
+    total: int,
+    anchor: str = "",
+    milestone: Callable[[int], Place | None] = lambda offset: None,
+) -> Page[Row]:
+    """Page `number` of the list, found from the nearest known place; a number past the end is the last page."""
+    number = max(1, min(number, -(-total // size)))
+    skip = (number - 1) * size
+    from_end = max(0, total - skip - size)
+    places = [place for place in (_read_anchor(anchor, order, rows.model, size), milestone(skip)) if place]
+    nearest = min(places, key=lambda place: abs(place.offset - skip), default=None)
+    if nearest and abs(nearest.offset - skip) < min(skip, from_end):
+        found = _from_place(rows, order, nearest.key, skip - nearest.offset, size)
+    elif skip <= from_end:
+        found = list(order.sorted(rows)[skip : skip + size])
+    else:
+        length = min(size, total - skip)
+        found = list(order.sorted(rows, backwards=True)[from_end : from_end + length])[::-1]
+    return Page(found, number, size, total, order)
+
+
+def _from_place(rows: QuerySet[Row], order: Order, key: Key, distance: int, size: int) -> list[Row]:
+    """The rows `distance` after the key, or before it."""
+    before: list[Row] = []
+    if distance < 0:
+        reverse = order.sorted(order.beyond(rows, key, backwards=True), backwards=True)
+        before = list(reverse[max(0, -distance - size) : -distance])[::-1]
+    wanted = size - len(before)
+    if not wanted:
+        return before
+    start = max(0, distance)
+    return before + list(order.sorted(order.beyond(rows, key, including=True))[start : start + wanted])
+
+
+def _read_anchor(anchor: str, order: Order, model: type[Model], size: int) -> Place | None:
+    """An anchor only saves time: one that makes no sense is the same as none."""
+    number, *parts = anchor.split("~")
+    if not number.isdecimal() or len(number) > 12 or len(parts) != len(order.columns):
+        return None
+    fields = [model._meta.get_field(column) for column in order.columns]
+    try:
+        key = tuple(field.clean(part, None) for field, part in zip(fields, parts, strict=True))  # type: ignore[union-attr]
+    except ValidationError:
+        return None
+    if any(isinstance(part, datetime) and is_naive(part) for part in key):
+        return None
+    return Place((int(number) - 1) * size, key)
+
+
+def write_cursor(order_name: str, key: Key) -> str:
+    return signing.dumps([order_name, *(str(part) for part in key)], salt="cursor", compress=False)
+
+
+def read_cursor(cursor: str, order_name: str) -> UUID:
+    """The id a cursor of this order stands after."""
+    id: UUID = read_cursor_as(cursor, order_name, UUID)[0]
+    return id
+
+
+def read_cursor_as(cursor: str, order_name: str, *kinds: Callable[[str], Any]) -> Key:
+    """The key a cursor of this order stands after, each part read by its kind."""
+    try:
+        name, *parts = signing.loads(cursor, salt="cursor")
+        if name == order_name:
+            return tuple(kind(part) for kind, part in zip(kinds, parts, strict=True))
+    except (signing.BadSignature, ValueError, TypeError):
+        pass
+    raise Invalid({"cursor": ["This cursor is not valid here. Use the nextCursor of an earlier answer, unchanged."]})

@@ -1,0 +1,233 @@
+"""Writing memories: save, change, delete. Each function is one transaction and raises when it cannot do all of it.
+
+Nothing is overwritten without a trace: a change of what a memory says leaves a version with reason and actor.
+Deleting is for good, and answers with a receipt.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, Literal
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from accounts.access import Scope
+from memories import audit, copying, links, versions
+from memories.draft import MemoryChanges, MemoryDraft
+from memories.filters import readable
+from memories.models import Memory
+from memories.vocabulary import EmbeddingState, Status, Visibility
+from memoryconsole.errors import Conflict, Invalid, NotFound
+from memoryconsole.ids import parse_id, uuid7, uuid7_at
+from memoryconsole.scrub import scrub
+
+SCRUBBED = ("content", "summary", "key", "supersede_reason")
+KEY_TAKEN = "memory_active_key_once"
+CHANGED_MEANWHILE = (
+    "Somebody changed this memory while you were writing. Compare with the current text, then save again."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    memory: Memory
+    event: Literal["created", "updated"]
+    redacted: Sequence[str] = ()
+
+
+def find_memory(scope: Scope, raw_id: object) -> Memory:
+    """The only way from an outside id to a memory."""
+    id = parse_id(raw_id)
+    memory = readable(scope).filter(id=id).first() if id else None
+    if memory is None:
+        raise NotFound("There is no such memory in this instance.")
+    return memory
+
+
+def save(scope: Scope, draft: MemoryDraft) -> Saved:
+    """A new memory, or what `dedupe` asks for when its key is taken."""
+    scope.require_write()
+    links.check(scope, [draft])
+    memory, redacted = _built(scope, draft)
+    for attempt in (1, 2, 3):
+        try:
+            with transaction.atomic():
+                return _save(scope, draft, memory, redacted)
+        except IntegrityError as error:
+            # Somebody saved the same key between our look and our insert: look again, theirs is there now.
+            if KEY_TAKEN not in str(error) or attempt == 3:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _save(scope: Scope, draft: MemoryDraft, memory: Memory, redacted: list[str]) -> Saved:
+    holder = _holder_of_key(scope, memory)
+    if holder is None:
+        memory.save(force_insert=True)
+        audit.record(scope, "created", [memory.id])
+        return Saved(memory, "created", redacted)
+    if draft.dedupe == "reject" and not draft.supersede_reason:
+        raise Conflict(
+            f"The key “{memory.key}” is taken. Send supersedeReason to say why the current memory is out of date.",
+            code="key_taken",
+            extra={"memory": holder},
+        )
+    if draft.dedupe == "create":
+        _supersede(scope, holder, memory, draft.supersede_reason)
+        return Saved(memory, "created", redacted)
+    given = draft.model_fields_set - {"dedupe", "supersede_reason", "source", "key", "owner"}
+    fields = {name: getattr(memory, name) for name in given}
+    _apply(scope, holder, fields, reason=draft.supersede_reason or "saved again under the same key")
+    return Saved(holder, "updated", redacted)
+
+
+def _supersede(scope: Scope, old: Memory, new: Memory, reason: str) -> None:
+    Memory.objects.filter(pk=old.pk).update(status=Status.SUPERSEDED, supersede_reason=reason)
+    new.save(force_insert=True)
+    Memory.objects.filter(pk=old.pk).update(superseded_by_id=new.id)
+    audit.record(scope, "superseded", [old.id])
+    audit.record(scope, "created", [new.id])
+
+
+def save_many(
+    scope: Scope, drafts: Sequence[MemoryDraft], *, written_at: Sequence[datetime] | None = None
+) -> list[Memory]:
+    """All of them or none. `written_at` dates each of them, for what was remembered before it came here."""
+    scope.require_write()
+    links.check(scope, drafts)
+    moments = written_at if written_at is not None else [None] * len(drafts)
+    memories = [_built(scope, draft, moment)[0] for draft, moment in zip(drafts, moments, strict=True)]
+    try:
+        with transaction.atomic():
+            copying.insert(memories)
+            audit.record(scope, "created", [memory.id for memory in memories])
+    except IntegrityError as error:
+        if KEY_TAKEN not in str(error):
+            raise
+        raise Conflict("A key in this list is taken, or is there twice. Nothing was saved.", code="key_taken") from None
+    return memories
+
+
+def change(scope: Scope, raw_id: object, changes: MemoryChanges, *, seen: datetime | None = None) -> Memory:
+    """Correct a memory. With `seen`, the `updated_at` its writer was looking at, only if it still says that."""
+    scope.require_write()
+    fields = changes.changed_fields()
+    links.check_fields(scope, fields)
+    _scrub(fields)
+    try:
+        with transaction.atomic():
+            memory = _locked_one(scope, raw_id)
+            if seen is not None and memory.updated_at != seen:
+                raise Conflict(CHANGED_MEANWHILE, code="changed_meanwhile")
+            _apply(scope, memory, fields, reason=changes.supersede_reason)
+    except IntegrityError as error:
+        if KEY_TAKEN not in str(error):
+            raise
+        raise Conflict("Another memory has this key.", code="key_taken") from None
+    return memory
+
+
+@transaction.atomic
+def restore(scope: Scope, raw_id: object, number: int) -> Memory:
+    """Say again what version `number` said; what the memory says now becomes a version itself."""
+    scope.require_write()
+    memory = _locked_one(scope, raw_id)
+    version = versions.find(scope, memory, number)
+    fields = {name: getattr(version, name) for name in versions.RESTORED}
+    _apply(scope, memory, fields, reason=f"restored version {number}")
+    return memory
+
+
+def change_many(scope: Scope, ids: Sequence[UUID], fields: dict[str, Any], *, add_tag: str = "") -> int:
+    """The same change for many memories, all or none; those that are like that already stay as they are."""
+    scope.require_write()
+    changed: list[UUID] = []
+    with transaction.atomic():
+        for start in range(0, len(ids), 500):
+            for memory in _locked(scope, ids[start : start + 500]):
+                tags = {"tags": [*memory.tags, add_tag]} if add_tag and add_tag not in memory.tags else {}
+                if _apply(scope, memory, {**fields, **tags}, reason="bulk change", log=False):
+                    changed.append(memory.id)
+        if changed:
+            audit.record(scope, "changed", changed, fields=sorted(fields) + (["tags"] if add_tag else []))
+    return len(changed)
+
+
+def _apply(scope: Scope, memory: Memory, fields: dict[str, Any], *, reason: str, log: bool = True) -> bool:
+    """Write what differs, and keep what it said before; False when nothing differs."""
+    differing = {name: value for name, value in fields.items() if getattr(memory, name) != value}
+    if not differing:
+        return False
+    versions.keep(scope, memory, differing, reason=reason)
+    differing["updated_at"] = timezone.now()
+    if "content" in differing:
+        differing |= {"content_hash": content_hash(differing["content"]), "embedding": EmbeddingState.PENDING}
+    for name, value in differing.items():
+        setattr(memory, name, value)
+    if memory.visibility == Visibility.PRIVATE and not memory.owner:
+        raise Invalid({"owner": ["A private memory needs an owner."]})
+    Memory.objects.filter(pk=memory.pk).update(**differing)
+    if log:
+        audit.record(scope, "changed", [memory.id], fields=sorted(fields))
+    return True
+
+
+def _built(scope: Scope, draft: MemoryDraft, written_at: datetime | None = None) -> tuple[Memory, list[str]]:
+    now = written_at or timezone.now()
+    fields = {name: getattr(draft, name) for name in DRAFTED}
+    redacted = _scrub(fields)
+    memory = Memory(
+        instance=scope.instance,
+        id=uuid7_at(written_at) if written_at else uuid7(),
+        source=draft.source or ("manual" if scope.actor.kind == "user" else "api"),
+        content_hash=content_hash(fields["content"]),
+        created_at=now,
+        updated_at=now,
+        last_seen_at=now,
+        **fields,
+    )
+    return memory, redacted
+
+
+DRAFTED = tuple(name for name in MemoryDraft.model_fields if name not in {"dedupe", "supersede_reason", "source"})
+
+
+def content_hash(content: str) -> bytes:
+    return sha256(content.encode()).digest()
+
+
+def credentials_in(changes: MemoryChanges) -> list[str]:
+    """The kinds of credentials that `change` will not store."""
+    return _scrub(changes.changed_fields())
+
+
+def _scrub(fields: dict[str, Any]) -> list[str]:
+    redacted: list[str] = []
+    for name in SCRUBBED:
+        if fields.get(name):
+            fields[name], found = scrub(fields[name])
+            redacted += found
+    return redacted
+
+
+def _holder_of_key(scope: Scope, memory: Memory) -> Memory | None:
+    if not memory.key:
+        return None
+    rows = Memory.objects.filter(instance=scope.instance, owner=memory.owner, key=memory.key, status=Status.ACTIVE)
+    return rows.select_for_update().first()
+
+
+def _locked_one(scope: Scope, raw_id: object) -> Memory:
+    memory = _locked(scope, [find_memory(scope, raw_id).id]).first()
+    if memory is None:
+        raise NotFound("This memory has just been deleted.")
+    return memory
+
+
+def _locked(scope: Scope, ids: Sequence[UUID]) -> QuerySet[Memory]:
+    """In the order of their ids, so that two bulk changes cannot wait for each other."""
+    return readable(scope).filter(id__in=ids).order_by("id").select_for_update()

@@ -1,0 +1,48 @@
+"""Earlier texts of a memory: what it said, until when, who changed it and why."""
+
+from collections.abc import Collection
+
+from django.db.models import Max, QuerySet
+from django.utils import timezone
+
+from accounts.access import Scope
+from memories.models import Memory, MemoryVersion
+from memoryconsole.errors import NotFound
+
+VERSIONED = frozenset({"content", "summary", "category", "role", "importance"})
+RESTORED = VERSIONED | {"tags"}
+
+
+def history(scope: Scope, memory: Memory) -> QuerySet[MemoryVersion]:
+    """Newest first."""
+    return MemoryVersion.objects.filter(instance=scope.instance, memory_id=memory.id).order_by("-number")
+
+
+def find(scope: Scope, memory: Memory, number: int) -> MemoryVersion:
+    version = history(scope, memory).filter(number=number).first()
+    if version is None:
+        raise NotFound(f"This memory has no version {number}.")
+    return version
+
+
+def keep(scope: Scope, memory: Memory, changing: Collection[str], *, reason: str) -> None:
+    """Keep what the memory says now, if that is what is about to change."""
+    if VERSIONED.isdisjoint(changing):
+        return
+    earlier = history(scope, memory).order_by()
+    MemoryVersion.objects.create(
+        instance=scope.instance,
+        memory_id=memory.id,
+        number=(earlier.aggregate(last=Max("number"))["last"] or 0) + 1,
+        key=memory.key,
+        content=memory.content,
+        summary=memory.summary,
+        category=memory.category,
+        role=memory.role,
+        importance=memory.importance,
+        tags=memory.tags,
+        reason=reason,
+        actor=str(scope.actor)[:200],
+        written_at=memory.updated_at,
+        replaced_at=timezone.now(),
+    )
