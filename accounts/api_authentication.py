@@ -1,0 +1,51 @@
+"""Who calls the API: a program with a bearer key, or a person with the console's session and CSRF token."""
+
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from accounts.access import Actor, Scope, actor_of_key, actor_of_user, open_instance
+from accounts.keys import key_presented
+from accounts.models import User
+from memoryconsole.api import instance_in
+
+
+class KeyOrSession(BaseAuthentication):
+    """`request.user` is the `Actor`."""
+
+    def authenticate(self, request: Request) -> tuple[Actor, None] | None:
+        header = get_authorization_header(request)
+        if header:
+            return self._by_key(header), None
+        session = SessionAuthentication().authenticate(request)
+        if session is None or isinstance(session[0], AnonymousUser):
+            return None
+        user: Any = session[0]
+        assert isinstance(user, User)
+        return actor_of_user(user), None
+
+    def authenticate_header(self, request: Request) -> str:
+        return 'Bearer realm="memory-console"'
+
+    def _by_key(self, header: bytes) -> Actor:
+        scheme, _, credentials = header.partition(b" ")
+        try:
+            key = key_presented(credentials.strip().decode("ascii")) if scheme.lower() == b"bearer" else None
+        except UnicodeDecodeError:
+            key = None
+        if key is None:
+            raise AuthenticationFailed("This key is not valid, or was revoked or has expired.", code="invalid_key")
+        return actor_of_key(key)
+
+
+def actor_of(request: Request) -> Actor:
+    assert isinstance(request.user, Actor)
+    return request.user
+
+
+def open_named(request: Request, data: dict[str, Any]) -> Scope:
+    """The instance the input names, for whoever asks; its name is taken out of the input."""
+    return open_instance(actor_of(request), instance_in(data))

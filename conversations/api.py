@@ -1,0 +1,198 @@
+"""`/api/v1/conversations`: what was said."""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import StringConstraints
+from rest_framework.request import Request
+from rest_framework.response import Response
+from typing_extensions import TypedDict
+
+from accounts.api_authentication import open_named
+from conversations.models import Conversation, Message, MessageRole
+from conversations.store import (
+    ConversationDraft,
+    MessageDrafts,
+    add_messages,
+    conversations_of,
+    find_conversation,
+    messages_of,
+    open_conversation,
+)
+from memories.paging import Order, read_cursor_as, write_cursor
+from memoryconsole.endpoints import Endpoint, Paging, body, query
+from memoryconsole.inputs import Text, read
+from memoryconsole.presenting import Id, When, one_of, when
+from memoryconsole.schema import documented
+
+RECENT = Order(("last_message_at", "id"))
+SPOKEN = Order(("position",), descending=False)
+
+
+class ConversationsQuery(Paging):
+    external_id: Annotated[Text, StringConstraints(max_length=200)] = ""
+    channel: Annotated[Text, StringConstraints(max_length=64)] = ""
+    user_id: Annotated[Text, StringConstraints(max_length=200)] = ""
+
+    def conditions(self) -> dict[str, str]:
+        wanted = {"external_id": self.external_id, "channel": self.channel, "owner": self.user_id}
+        return {column: value for column, value in wanted.items() if value}
+
+
+class ConversationJson(TypedDict):
+    id: Id
+    instanceId: str
+    externalId: str | None
+    channel: str | None
+    userId: str | None
+    title: str | None
+    messageCount: int
+    createdAt: When
+    lastMessageAt: When
+    closedAt: When | None
+
+
+class MessageJson(TypedDict):
+    id: Id
+    conversationId: Id
+    position: int
+    role: Annotated[str, one_of(MessageRole.values)]
+    content: str
+    externalId: str | None
+    createdAt: When
+
+
+class ConversationsJson(TypedDict):
+    total: int
+    limit: int
+    offset: int
+    nextCursor: str | None
+    conversations: list[ConversationJson]
+
+
+class OneConversationJson(TypedDict):
+    conversation: ConversationJson
+
+
+class TranscriptJson(TypedDict):
+    conversation: ConversationJson
+    total: int
+    limit: int
+    offset: int
+    nextCursor: str | None
+    messages: list[MessageJson]
+
+
+class MessagesJson(TypedDict):
+    messages: list[MessageJson]
+
+
+class Conversations(Endpoint):
+    @documented(
+        "listConversations",
+        "List conversations, the one with the latest message first",
+        query=ConversationsQuery,
+        answers={200: ConversationsJson},
+    )
+    def get(self, request: Request) -> Response:
+        data = query(request)
+        scope = open_named(request, data)
+        wanted = read(ConversationsQuery, data)
+        rows = conversations_of(scope).filter(**wanted.conditions())
+        after = read_cursor_as(wanted.cursor, "recent", datetime.fromisoformat, UUID) if wanted.cursor else None
+        found, more = RECENT.part_of(rows, after=after, offset=wanted.offset, limit=wanted.limit)
+        answer: ConversationsJson = {
+            "total": rows.count(),
+            "limit": wanted.limit,
+            "offset": wanted.offset,
+            "nextCursor": write_cursor("recent", RECENT.key_of(found[-1])) if more else None,
+            "conversations": [conversation_json(row, scope.instance.slug) for row in found],
+        }
+        return Response(answer)
+
+    @documented(
+        "openConversation",
+        "Open a conversation, or find the one with this externalId",
+        body=ConversationDraft,
+        instance="body",
+        answers={201: OneConversationJson, 200: OneConversationJson},
+    )
+    def post(self, request: Request) -> Response:
+        data = body(request)
+        scope = open_named(request, data)
+        opened = open_conversation(scope, read(ConversationDraft, data))
+        answer: OneConversationJson = {"conversation": conversation_json(opened.conversation, scope.instance.slug)}
+        return Response(answer, status=201 if opened.is_new else 200)
+
+
+class OneConversation(Endpoint):
+    @documented(
+        "getConversation",
+        "Get a conversation with its messages, the first one first",
+        query=Paging,
+        answers={200: TranscriptJson},
+    )
+    def get(self, request: Request, id: str) -> Response:
+        data = query(request)
+        scope = open_named(request, data)
+        wanted = read(Paging, data)
+        conversation = find_conversation(scope, id)
+        # A cursor names its conversation: it is no good in another one.
+        name = f"messages of {conversation.id}"
+        after = read_cursor_as(wanted.cursor, name, int) if wanted.cursor else None
+        rows = messages_of(scope, conversation)
+        found, more = SPOKEN.part_of(rows, after=after, offset=wanted.offset, limit=wanted.limit)
+        answer: TranscriptJson = {
+            "conversation": conversation_json(conversation, scope.instance.slug),
+            "total": conversation.message_count,
+            "limit": wanted.limit,
+            "offset": wanted.offset,
+            "nextCursor": write_cursor(name, SPOKEN.key_of(found[-1])) if more else None,
+            "messages": [message_json(message) for message in found],
+        }
+        return Response(answer)
+
+
+class Messages(Endpoint):
+    @documented(
+        "addMessages",
+        "Append messages to a conversation",
+        body=MessageDrafts,
+        instance="body",
+        answers={201: MessagesJson},
+    )
+    def post(self, request: Request, id: str) -> Response:
+        data = body(request)
+        scope = open_named(request, data)
+        conversation = find_conversation(scope, id)
+        messages = add_messages(scope, conversation.id, read(MessageDrafts, data).messages)
+        answer: MessagesJson = {"messages": [message_json(message) for message in messages]}
+        return Response(answer, status=201)
+
+
+def conversation_json(conversation: Conversation, instance: str) -> ConversationJson:
+    return {
+        "id": str(conversation.id),
+        "instanceId": instance,
+        "externalId": conversation.external_id or None,
+        "channel": conversation.channel or None,
+        "userId": conversation.owner or None,
+        "title": conversation.title or None,
+        "messageCount": conversation.message_count,
+        "createdAt": when(conversation.created_at),
+        "lastMessageAt": when(conversation.last_message_at),
+        "closedAt": when(conversation.closed_at) if conversation.closed_at else None,
+    }
+
+
+def message_json(message: Message) -> MessageJson:
+    return {
+        "id": str(message.id),
+        "conversationId": str(message.conversation_id),
+        "position": message.position,
+        "role": message.role,
+        "content": message.content,
+        "externalId": message.external_id or None,
+        "createdAt": when(message.created_at),
+    }

@@ -1,0 +1,181 @@
+"""`/api/v1/instances`: the assistants, their settings and what is wrong with them."""
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from typing_extensions import TypedDict
+
+from accounts.access import instances_of, open_instance
+from accounts.api_authentication import actor_of
+from instances.models import Instance, Team
+from instances.store import InstanceChanges, InstanceDraft, change_instance, create_instance, delete_instance
+from instances.warnings import warnings_for
+from memoryconsole.endpoints import Endpoint, Nothing, Slice, body, query, query_or_body
+from memoryconsole.errors import Invalid
+from memoryconsole.inputs import Input, Text, read
+from memoryconsole.presenting import When, when
+from memoryconsole.schema import ErrorJson, documented
+
+
+class InstanceDeletion(Input):
+    confirm: Text = ""
+
+
+class WarningJson(TypedDict):
+    code: str
+    message: str
+    link: str
+
+
+class InstanceJson(TypedDict):
+    slug: str
+    name: str
+    team: str
+    organisation: str
+    memoryEnabled: bool
+    language: str
+    embedder: str
+    openaiKeyLast4: str | None
+    extractionMessages: int
+    extractionLimit: int
+    dedupeThreshold: float
+    autoApproveImportance: int
+    quietMinutes: int
+    recallLimit: int
+    recallThreshold: float
+    recallTokenBudget: int
+    recallHalfLifeDays: int
+    recallMmrLambda: float
+    recallInjectedCap: int
+    recallLogDays: int
+    warnings: list[WarningJson]
+    createdAt: When
+    updatedAt: When
+
+
+class InstancesJson(TypedDict):
+    total: int
+    limit: int
+    offset: int
+    instances: list[InstanceJson]
+
+
+class OneInstanceJson(TypedDict):
+    instance: InstanceJson
+
+
+class InstanceReceiptJson(TypedDict):
+    deleted: int
+    memories: int
+    conversations: int
+
+
+class Instances(Endpoint):
+    @documented(
+        "listInstances",
+        "List the instances you may open, by slug",
+        query=Slice,
+        instance="path",
+        answers={200: InstancesJson},
+    )
+    def get(self, request: Request) -> Response:
+        wanted = read(Slice, query(request))
+        rows = instances_of(actor_of(request)).order_by("slug")
+        page = rows.select_related("team__organisation")[wanted.offset : wanted.offset + wanted.limit]
+        answer: InstancesJson = {
+            "total": rows.count(),
+            "limit": wanted.limit,
+            "offset": wanted.offset,
+            "instances": [instance_json(instance) for instance in page],
+        }
+        return Response(answer)
+
+    @documented(
+        "createInstance",
+        "Create an instance; its team and organisation are made if they are missing",
+        body=InstanceDraft,
+        instance="path",
+        answers={201: OneInstanceJson, 409: ErrorJson},
+    )
+    def post(self, request: Request) -> Response:
+        instance = create_instance(actor_of(request), read(InstanceDraft, body(request)))
+        answer: OneInstanceJson = {"instance": instance_json(instance)}
+        return Response(answer, status=201)
+
+
+class OneInstance(Endpoint):
+    @documented("getInstance", "Get an instance", instance="path", answers={200: OneInstanceJson})
+    def get(self, request: Request, slug: str) -> Response:
+        scope = open_instance(actor_of(request), slug)
+        read(Nothing, query(request))
+        answer: OneInstanceJson = {"instance": instance_json(with_team(scope.instance))}
+        return Response(answer)
+
+    @documented(
+        "changeInstance",
+        "Change an instance's settings",
+        body=InstanceChanges,
+        instance="path",
+        answers={200: OneInstanceJson},
+    )
+    def patch(self, request: Request, slug: str) -> Response:
+        scope = open_instance(actor_of(request), slug)
+        changes = read(InstanceChanges, body(request))
+        with_team(scope.instance)
+        answer: OneInstanceJson = {"instance": instance_json(change_instance(scope, changes))}
+        return Response(answer)
+
+    @documented(
+        "deleteInstance",
+        "Delete an instance with everything in it; a superadmin confirms with its slug",
+        query=InstanceDeletion,
+        instance="path",
+        answers={200: InstanceReceiptJson},
+    )
+    def delete(self, request: Request, slug: str) -> Response:
+        scope = open_instance(actor_of(request), slug)
+        if read(InstanceDeletion, query_or_body(request)).confirm != slug:
+            raise Invalid({"confirm": [f"Send confirm={slug} to delete this instance with everything in it."]})
+        counts = delete_instance(scope)
+        answer: InstanceReceiptJson = {
+            "deleted": 1,
+            "memories": counts["memories"],
+            "conversations": counts["conversations"],
+        }
+        return Response(answer)
+
+
+def with_team(instance: Instance) -> Instance:
+    """Team and organisation in one statement."""
+    instance.team = Team.objects.select_related("organisation").get(pk=instance.team_id)
+    return instance
+
+
+def instance_json(instance: Instance) -> InstanceJson:
+    return {
+        "slug": instance.slug,
+        "name": instance.name,
+        "team": instance.team.name,
+        "organisation": instance.team.organisation.name,
+        "memoryEnabled": instance.memory_enabled,
+        "language": instance.language,
+        "embedder": instance.embedder,
+        "openaiKeyLast4": instance.openai_key_last4 or None,
+        "extractionMessages": instance.extraction_messages,
+        "extractionLimit": instance.extraction_limit,
+        "dedupeThreshold": instance.dedupe_threshold,
+        "autoApproveImportance": instance.auto_approve_importance,
+        "quietMinutes": instance.quiet_minutes,
+        "recallLimit": instance.recall_limit,
+        "recallThreshold": instance.recall_threshold,
+        "recallTokenBudget": instance.recall_token_budget,
+        "recallHalfLifeDays": instance.recall_half_life_days,
+        "recallMmrLambda": instance.recall_mmr_lambda,
+        "recallInjectedCap": instance.recall_injected_cap,
+        "recallLogDays": instance.recall_log_days,
+        "warnings": [
+            {"code": warning.code, "message": warning.message, "link": warning.link}
+            for warning in warnings_for(instance)
+        ],
+        "createdAt": when(instance.created_at),
+        "updatedAt": when(instance.updated_at),
+    }

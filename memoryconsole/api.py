@@ -1,0 +1,153 @@
+"""What every endpoint shares: strict JSON in, one error shape out, never a stack trace and never HTML.
+
+REST framework imports this file while it defines its views, so it may not import them; `endpoints` may.
+"""
+
+import json
+import logging
+import re
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.core.management.base import CommandError
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.request import UnreadablePostError
+from django.views import defaults
+from django.views.decorators.csrf import csrf_exempt
+from rest_framework import exceptions
+from rest_framework.parsers import JSONParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memoryconsole.errors import InstanceRequired, Invalid, Problem
+
+logger = logging.getLogger(__name__)
+
+SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class TooLarge(Problem):
+    status = 413
+    code = "too_large"
+
+    def __init__(self) -> None:
+        super().__init__(f"The body may have at most {settings.DATA_UPLOAD_MAX_MEMORY_SIZE:,} bytes.")
+
+
+class Unavailable(Problem):
+    status = 503
+    code = "unavailable"
+    detail = "The database cannot be reached. Try again in a moment."
+
+
+class StrictJSONParser(JSONParser):
+    """UTF-8 JSON without NaN and without halves of surrogate pairs, which no answer could repeat."""
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        raw = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+        if len(raw) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            raise TooLarge
+        try:
+            text = raw.decode("utf-8")
+            data = json.loads(text, parse_constant=_no_constant)
+            if SURROGATE_ESCAPE.search(text):
+                json.dumps(data, ensure_ascii=False).encode("utf-8")
+        except UnicodeError:
+            raise exceptions.ParseError("The body is not valid UTF-8.", code="invalid_json") from None
+        except (ValueError, RecursionError) as error:
+            raise exceptions.ParseError(f"The body is not valid JSON: {error}", code="invalid_json") from None
+        return data
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not allowed")
+
+
+def instance_in(data: dict[str, Any]) -> str:
+    """Take the instance's id out of the input; every endpoint wants it, and says the same when it is missing."""
+    slug = data.pop("instanceId", None)
+    if slug is None or slug == "":
+        raise InstanceRequired
+    return str(slug)
+
+
+def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
+    problem = _as_problem(error)
+    if problem is not None:
+        headers = {"Retry-After": "1"} if problem.status == 503 else {}
+        return Response(problem_json(problem), status=problem.status, headers=headers)
+    if isinstance(error, Http404):
+        error = exceptions.NotFound()
+    elif isinstance(error, PermissionDenied):
+        error = exceptions.PermissionDenied()
+    if isinstance(error, exceptions.APIException):
+        return _answer(error)
+    _log_unexpected(error, context["request"])
+    return Response(SERVER_ERROR, status=500)
+
+
+UNREADABLE = {"detail": "The request cannot be read.", "code": "unreadable"}
+SERVER_ERROR = {"detail": "Something went wrong on the server. It has been logged.", "code": "server_error"}
+
+
+def _as_problem(error: Exception) -> Problem | None:
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, RequestDataTooBig):
+        return TooLarge()
+    if isinstance(error, SuspiciousOperation | UnreadablePostError):
+        return Problem(UNREADABLE["detail"], code=UNREADABLE["code"])
+    if isinstance(error, OperationalError | InterfaceError | CommandError):
+        logger.error("database unavailable: %s", type(error).__name__)
+        return Unavailable()
+    return None
+
+
+def _answer(error: exceptions.APIException) -> Response:
+    headers: dict[str, str] = {}
+    if isinstance(error, exceptions.NotAuthenticated | exceptions.AuthenticationFailed):
+        headers["WWW-Authenticate"] = 'Bearer realm="memory-console"'
+    if isinstance(error, exceptions.Throttled):
+        headers["Retry-After"] = str(int(getattr(error, "wait", None) or 0) + 1)
+    code = error.get_codes() if isinstance(error.get_codes(), str) else error.default_code
+    return Response({"detail": str(error.detail), "code": code}, status=error.status_code, headers=headers)
+
+
+def _log_unexpected(error: Exception, request: Request) -> None:
+    """Where it happened and what it was, without its message: that may quote a memory."""
+    where = "".join(traceback.format_tb(error.__traceback__))
+    logger.error("%s in %s %s\n%s", type(error).__name__, request.method, request.path, where)
+
+
+def problem_json(problem: Problem) -> dict[str, Any]:
+    answer: dict[str, Any] = {"detail": problem.detail, "code": problem.code, **problem.extra}
+    if isinstance(problem, Invalid):
+        answer["errors"] = problem.errors
+    return answer
+
+
+@csrf_exempt
+@login_not_required
+def not_found(request: HttpRequest, **kwargs: object) -> JsonResponse:
+    return JsonResponse({"detail": "There is no such endpoint.", "code": "not_found"}, status=404)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """What no view gets to see, for example a Host that is not ours."""
+    if _is_api(request):
+        return JsonResponse(UNREADABLE, status=400)
+    return defaults.bad_request(request, exception)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """What went wrong outside the views."""
+    return JsonResponse(SERVER_ERROR, status=500) if _is_api(request) else defaults.server_error(request)
+
+
+def _is_api(request: HttpRequest) -> bool:
+    return request.path_info == "/api" or request.path_info.startswith("/api/")

@@ -1,0 +1,106 @@
+"""What the views of the API are made from, and how they take their input out of a request."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+from urllib.parse import unquote_to_bytes
+
+from pydantic import Field, ValidationInfo, field_validator
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from memoryconsole.errors import Invalid, Problem
+from memoryconsole.inputs import Input, Number, Text, read
+
+
+class JSONOnly(DefaultContentNegotiation):
+    """Answer JSON whatever the Accept header says: an error in a surprising format helps nobody."""
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        first = next(iter(renderers))
+        return first, str(first.media_type)
+
+
+class Endpoint(APIView):
+    # No docstring: it would be shown as the description of every endpoint.
+    http_method_names = ["get", "head", "post", "patch", "delete"]
+    content_negotiation_class = JSONOnly
+
+    @property
+    def default_response_headers(self) -> dict[str, str]:
+        return {**super().default_response_headers, "Cache-Control": "no-store"}
+
+
+class Nothing(Input):
+    """Input that should be empty."""
+
+
+class Slice(Input):
+    """A part of a short list."""
+
+    limit: Annotated[Number, Field(ge=1, le=100)] = 20
+    offset: Annotated[Number, Field(ge=0, le=10_000)] = 0
+
+
+class Paging(Slice):
+    """A part of a long list: `offset` near its beginning, or the `nextCursor` of the answer before at any depth."""
+
+    cursor: Annotated[Text, Field(max_length=500)] = ""
+
+    @field_validator("cursor")
+    @classmethod
+    def _one_of_them(cls, cursor: str, info: ValidationInfo) -> str:
+        if cursor and info.data.get("offset"):
+            raise ValueError("Send offset or cursor, not both.")
+        return cursor
+
+
+def body(request: Request) -> dict[str, Any]:
+    """The JSON object that was sent; its endpoint takes nothing from the query string."""
+    read(Nothing, query(request))
+    return _object(request)
+
+
+def query(request: Request, *several: str) -> dict[str, Any]:
+    """The query string as a mapping; the names in `several` may be repeated, others must not be."""
+    try:
+        unquote_to_bytes(request.META.get("QUERY_STRING", "")).decode("utf-8")
+    except UnicodeDecodeError:
+        raise Invalid({"query": ["The query string is not valid UTF-8."]}) from None
+    found: dict[str, Any] = {}
+    for name, values in request.query_params.lists():
+        if name in several:
+            found[name] = values
+        elif len(values) > 1:
+            raise Invalid({name: ["Send this once."]})
+        else:
+            found[name] = values[0]
+    return found
+
+
+def query_or_body(request: Request) -> dict[str, Any]:
+    """What was sent in either place; nothing may be in both."""
+    found = query(request)
+    sent = _object(request)
+    for name in found.keys() & sent.keys():
+        raise Invalid({name: ["Send this once, in the query string or in the body."]})
+    return found | sent
+
+
+class LengthRequired(Problem):
+    """Django reads as many bytes as were announced: none, if nobody said how many."""
+
+    status = 411
+    code = "length_required"
+    detail = "Send the body with a Content-Length header, not in chunks."
+
+
+def _object(request: Request) -> dict[str, Any]:
+    if "HTTP_TRANSFER_ENCODING" in request.META and not request.META.get("CONTENT_LENGTH"):
+        raise LengthRequired
+    if not isinstance(request.data, dict):
+        raise Invalid({"body": ["Send a JSON object."]})
+    return dict(request.data)

@@ -1,0 +1,18 @@
+"""How ids and times look in JSON."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import WithJsonSchema
+
+Id = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid"})]
+When = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+
+
+def when(moment: datetime) -> str:
+    """ISO 8601 in UTC, with a Z."""
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
+
+
+def one_of(values: list[str]) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "enum": values})
