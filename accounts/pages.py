@@ -1,0 +1,78 @@
+"""What every page of the console shares: who is signed in, and which instance the page is about."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django_htmx.middleware import HtmxDetails
+
+from accounts.access import Actor, Scope, actor_of_user, instances_of, open_instance
+from accounts.models import User
+from instances.models import Instance
+from memoryconsole.errors import NotAllowed
+
+P = ParamSpec("P")
+
+
+class ConsoleRequest(HttpRequest):
+    """A request of somebody who is signed in."""
+
+    user: User
+    htmx: HtmxDetails
+    scope: Scope
+
+
+def actor_of(request: ConsoleRequest) -> Actor:
+    return actor_of_user(request.user)
+
+
+def wants_fragment(request: ConsoleRequest) -> bool:
+    """HTMX asks for the part it replaces; going back and boosted links need the whole page."""
+    return bool(request.htmx) and not request.htmx.boosted and not request.htmx.history_restore_request
+
+
+def about_instance(
+    view: Callable[Concatenate[ConsoleRequest, Scope, P], HttpResponse],
+) -> Callable[Concatenate[ConsoleRequest, P], HttpResponse]:
+    """The page is about the instance in its URL; a page opened without one goes to the last one the reader used."""
+
+    @wraps(view)
+    def with_scope(request: ConsoleRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        slug = request.GET.get("instance", "")
+        if not slug:
+            return _with_remembered_instance(request)
+        request.scope = open_instance(actor_of(request), slug)
+        _remember(request.user, request.scope.instance)
+        return view(request, request.scope, *args, **kwargs)
+
+    return with_scope
+
+
+def superadmins_only(
+    view: Callable[Concatenate[ConsoleRequest, P], HttpResponse],
+) -> Callable[Concatenate[ConsoleRequest, P], HttpResponse]:
+    @wraps(view)
+    def guarded(request: ConsoleRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        if not request.user.is_superadmin:
+            raise NotAllowed("Only a superadmin may open this page.")
+        return view(request, *args, **kwargs)
+
+    return guarded
+
+
+def _with_remembered_instance(request: ConsoleRequest) -> HttpResponse:
+    own = instances_of(actor_of(request))
+    last = request.user.last_instance_id
+    instance = (own.filter(id=last).first() if last else None) or own.order_by("slug").first()
+    if instance is None:
+        return render(request, "no_instances.html", {})
+    query = request.GET.copy()
+    query["instance"] = instance.slug
+    return redirect(f"{request.path}?{query.urlencode()}")
+
+
+def _remember(user: User, instance: Instance) -> None:
+    if user.last_instance_id != instance.id:
+        User.objects.filter(pk=user.pk).update(last_instance=instance)

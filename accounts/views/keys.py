@@ -1,0 +1,60 @@
+"""/keys: the keys programs use."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods
+
+from accounts.access import instances_of
+from accounts.forms import KeyForm
+from accounts.keys import create_key, find_key, keys_seen_by, revoke_key, state_of
+from accounts.pages import ConsoleRequest, actor_of, wants_fragment
+from memoryconsole.errors import Invalid
+from memoryconsole.forms import add_problem
+
+
+@require_GET
+def key_list(request: ConsoleRequest) -> HttpResponse:
+    keys = keys_seen_by(actor_of(request))
+    return render(request, "accounts/keys.html", {"keys": [(key, state_of(key)) for key in keys]})
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+def key_new(request: ConsoleRequest) -> HttpResponse:
+    actor = actor_of(request)
+    form = KeyForm(
+        request.POST if request.method == "POST" else None,
+        instances=list(instances_of(actor).order_by("slug")),
+        is_superadmin=actor.is_superadmin,
+    )
+    if request.method == "POST" and form.is_valid():
+        try:
+            key, whole = create_key(
+                actor,
+                name=form.cleaned_data["name"],
+                instances=form.chosen(),
+                grants=form.grants(),
+                expires_at=form.expires_at(),
+            )
+        except Invalid as problem:
+            add_problem(form, problem)
+        else:
+            # In this answer and nowhere else: not in a URL, a message or the session.
+            return render(request, "accounts/key_shown.html", {"key": key, "whole": whole})
+    return render(request, "accounts/key_new.html", {"form": form})
+
+
+@require_http_methods(["GET", "POST"])
+def key_revoke(request: ConsoleRequest, id: UUID) -> HttpResponse:
+    actor = actor_of(request)
+    key = find_key(actor, id)
+    if request.method == "POST":
+        revoke_key(actor, id)
+        messages.success(request, f"“{key.name}” is revoked. Programs that use it get 401 from now on.")
+        return redirect("/keys")
+    template = "accounts/key_revoke.html#question" if wants_fragment(request) else "accounts/key_revoke.html"
+    return render(request, template, {"key": key})

@@ -1,0 +1,83 @@
+"""/login, /logout and /password."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login, logout, update_session_auth_hash
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render, resolve_url
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme, urlencode
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST
+from django_htmx.http import HttpResponseClientRedirect
+from django_htmx.middleware import HtmxDetails
+
+from accounts.forms import OwnPasswordForm, SignInForm
+from accounts.pages import ConsoleRequest
+from accounts.people import change_own_password
+from memoryconsole.errors import Invalid
+from memoryconsole.forms import add_problem
+
+
+@login_not_required
+@never_cache
+@sensitive_post_parameters("password")
+@require_http_methods(["GET", "POST"])
+def sign_in(request: HttpRequest) -> HttpResponse:
+    next_url = _next_url(request)
+    if request.user.is_authenticated:
+        return redirect(next_url)
+    if request.htmx:  # type: ignore[attr-defined]
+        return _whole_page(request.htmx)  # type: ignore[attr-defined]
+    form = SignInForm(request, request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        login(request, form.get_user())
+        return redirect(next_url)
+    return render(request, "accounts/login.html", {"form": form, "next": request.GET.get("next", "")})
+
+
+@require_POST
+def sign_out(request: ConsoleRequest) -> HttpResponse:
+    logout(request)
+    return redirect("/login")
+
+
+def locked_out(request: HttpRequest, _response: HttpResponse, _credentials: dict[str, Any]) -> HttpResponse:
+    """What django-axes answers after too many failures. Every further attempt starts the wait again."""
+    wait = timedelta(hours=settings.AXES_COOLOFF_TIME)
+    context = {"again_at": timezone.now() + wait, "minutes": round(wait.total_seconds() / 60)}
+    response = render(request, "accounts/locked_out.html", context, status=429)
+    response.headers["Retry-After"] = str(round(wait.total_seconds()))
+    return response
+
+
+@sensitive_post_parameters("current", "password", "again")
+@require_http_methods(["GET", "POST"])
+def password(request: ConsoleRequest) -> HttpResponse:
+    form = OwnPasswordForm(request.POST if request.method == "POST" else None, user=request.user)
+    if request.method == "POST" and form.is_valid():
+        try:
+            change_own_password(request.user, password=form.cleaned_data["password"])
+        except Invalid as problem:
+            add_problem(form, problem)
+        else:
+            update_session_auth_hash(request, request.user)
+            messages.success(request, "Your password is changed. Other devices are signed out.")
+            return redirect("/password")
+    return render(request, "accounts/password.html", {"form": form})
+
+
+def _next_url(request: HttpRequest) -> str:
+    wanted = request.POST.get("next") or request.GET.get("next", "")
+    is_ours = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
+    return wanted if is_ours else resolve_url(settings.LOGIN_REDIRECT_URL)
+
+
+def _whole_page(htmx: HtmxDetails) -> HttpResponse:
+    """The session ended while a page was open: the form belongs in the window, not in the part that was asked for."""
+    return HttpResponseClientRedirect(f"/login?{urlencode({'next': htmx.current_url_abs_path or '/memory'})}")

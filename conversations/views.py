@@ -1,0 +1,101 @@
+"""/conversations: what was said, and what is remembered of it."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_GET
+
+from accounts.access import Scope
+from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from conversations.listing import (
+    LINKED_SHOWN,
+    ConversationFilters,
+    list_page,
+    memories_from,
+    memories_per_conversation,
+    recent_channels,
+    transcript_page,
+)
+from conversations.store import find_conversation
+from memories.models import Memory
+from memoryconsole.errors import Invalid
+from memoryconsole.inputs import read
+
+SIZES = (25, 50, 100)
+
+
+@require_GET
+@about_instance
+def conversation_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    filters, invalid = _read_filters(request)
+    number = _read_number(request)
+    page = list_page(scope, filters, number=number, size=_read_size(request), anchor=request.GET.get("anchor", ""))
+    if number != page.number:
+        messages.warning(request, f"There is no page {number:,}; this is page {page.number:,}.")
+    context = {
+        "page": page,
+        "sizes": SIZES,
+        "filters": filters,
+        "invalid": invalid,
+        "is_filtered": bool(filters.channel or filters.user),
+        "channels": recent_channels(scope),
+        "linked": memories_per_conversation(scope, page.rows),
+    }
+    fragment = "#conversations" if wants_fragment(request) else ""
+    response = render(request, f"conversations/list.html{fragment}", context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@require_GET
+@about_instance
+def conversation_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
+    conversation = find_conversation(scope, id)
+    message = "" if "page" in request.GET else request.GET.get("message", "")
+    linked = memories_from(scope, conversation)
+    context = {
+        "conversation": conversation,
+        "page": transcript_page(scope, conversation, number=_read_number(request), message=message),
+        "memories": linked[:LINKED_SHOWN],
+        "has_more": len(linked) > LINKED_SHOWN,
+        "by_message": _by_message(linked[:LINKED_SHOWN]),
+    }
+    fragment = "#transcript" if wants_fragment(request) else ""
+    response = render(request, f"conversations/detail.html{fragment}", context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def _by_message(linked: list[Memory]) -> dict[UUID, list[Memory]]:
+    found: dict[UUID, list[Memory]] = {}
+    for memory in linked:
+        for id in memory.source_message_ids:
+            found.setdefault(id, []).append(memory)
+    return found
+
+
+def _read_filters(request: ConsoleRequest) -> tuple[ConversationFilters, Invalid | None]:
+    values = {name: request.GET[name] for name in ("channel", "user") if name in request.GET}
+    try:
+        return read(ConversationFilters, values), None
+    except Invalid as problem:
+        return ConversationFilters(), problem
+
+
+def _read_number(request: ConsoleRequest) -> int:
+    number = request.GET.get("page", "1")
+    if number.isdecimal() and len(number) <= 12:
+        return int(number)
+    messages.warning(request, "That is not a page number; this is page 1.")
+    return 1
+
+
+def _read_size(request: ConsoleRequest) -> int:
+    size = request.GET.get("size", str(SIZES[0]))
+    if size in map(str, SIZES):
+        return int(size)
+    messages.warning(request, f"A page has {', '.join(map(str, SIZES[:-1]))} or {SIZES[-1]} conversations.")
+    return SIZES[0]

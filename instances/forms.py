@@ -1,0 +1,183 @@
+"""The forms of instances. They show and collect; `instances.store` decides what is allowed."""
+
+from typing import Any, cast
+
+from django import forms
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.http import QueryDict
+
+from instances.models import Embedder, Instance
+from instances.store import InstanceChanges, InstanceDraft, languages
+from memoryconsole.forms import set_choices
+from memoryconsole.inputs import read
+
+
+class NewInstanceForm(forms.Form):
+    name = forms.CharField(
+        max_length=100,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        help_text="What people call this assistant.",
+    )
+    slug = forms.CharField(
+        required=False,
+        max_length=64,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+        help_text="Programs know it by this; it cannot be changed later. Leave empty to have it made from the name.",
+    )
+    team = forms.CharField(
+        required=False, max_length=100, help_text="Made if it is missing; “default” when left empty."
+    )
+    organisation = forms.CharField(
+        required=False, max_length=100, help_text="Made if it is missing; “default” when left empty."
+    )
+
+    def suggest(self, slug: str) -> None:
+        self.fields["slug"].widget.attrs["placeholder"] = slug
+
+    def draft(self, slug: str) -> InstanceDraft:
+        given = {name: value for name, value in self.cleaned_data.items() if value}
+        return read(InstanceDraft, {**given, "slug": given.get("slug", slug)})
+
+
+def _number(name: str, label: str, says: str) -> forms.Field:
+    """A number as the model defines it, with its limits and its default in the help."""
+    column = cast("models.Field[float, float]", Instance._meta.get_field(name))
+    low = next(each.limit_value for each in column.validators if isinstance(each, MinValueValidator))
+    high = next(each.limit_value for each in column.validators if isinstance(each, MaxValueValidator))
+    is_float = isinstance(column, models.FloatField)
+    widget = forms.NumberInput(attrs={"min": low, "max": high, "step": 0.01 if is_float else 1})
+    kind = forms.FloatField if is_float else forms.IntegerField
+    return kind(label=label, widget=widget, help_text=f"{says} {low:,} to {high:,}; the default is {column.default:,}.")
+
+
+class SettingsForm(forms.Form):
+    name = forms.CharField(max_length=100)
+    team = forms.CharField(max_length=100, help_text="Made if it is missing.")
+    organisation = forms.CharField(max_length=100, help_text="Made if it is missing.")
+    language = forms.ChoiceField(
+        help_text="The language of most memories: keyword search then also finds other forms of a word. "
+        "The default is english; simple takes words as they are."
+    )
+    memory_enabled = forms.BooleanField(
+        label="Memory is on",
+        required=False,
+        help_text="Off: nothing is extracted from conversations and recall answers with nothing. "
+        "What is remembered stays. The default is on.",
+    )
+    embedder = forms.ChoiceField(
+        label="Embeddings by",
+        choices=Embedder.choices,
+        help_text="What makes vectors of texts, so that search finds meaning and not only words. "
+        "The default is OpenAI.",
+    )
+
+    openai_key = forms.CharField(
+        label="OpenAI key",
+        required=False,
+        max_length=500,
+        widget=forms.PasswordInput(attrs={"id": "openai-key", "autocomplete": "off", "placeholder": "sk-…"}),
+    )
+    remove_openai_key = forms.BooleanField(required=False)
+
+    extraction_messages = _number(
+        "extraction_messages", "Messages read at a time", "How many of the latest messages are looked at for new facts."
+    )
+    extraction_limit = _number(
+        "extraction_limit",
+        "Memories per extraction",
+        "At most this many facts are kept from one look at a conversation.",
+    )
+    dedupe_threshold = _number(
+        "dedupe_threshold",
+        "Same fact from",
+        "A new fact at least this similar to a memory updates it instead of being added beside it.",
+    )
+    quiet_minutes = _number(
+        "quiet_minutes", "Quiet after minutes", "A conversation with no message for this long counts as finished."
+    )
+
+    recall_limit = _number("recall_limit", "Memories per recall", "At most this many found memories go into a prompt.")
+    recall_threshold = _number(
+        "recall_threshold", "Similarity from", "Memories less similar to the question than this are left out."
+    )
+    recall_token_budget = _number(
+        "recall_token_budget", "Token budget", "The memories put into a prompt together take no more tokens than this."
+    )
+    recall_half_life_days = _number(
+        "recall_half_life_days",
+        "Half-life in days",
+        "After so many days a memory counts half as much for being recent. Identities and lessons do not age.",
+    )
+    recall_mmr_lambda = _number(
+        "recall_mmr_lambda",
+        "Relevance against variety",
+        "1 takes the best matches even if they repeat each other; lower values prefer variety.",
+    )
+    recall_injected_cap = _number(
+        "recall_injected_cap",
+        "Always included",
+        "At most this many identities, lessons, decisions and contexts are in every prompt, whatever the question.",
+    )
+    recall_log_days = _number(
+        "recall_log_days",
+        "Keep the recall log for days",
+        "How long it can be explained what was recalled and why. 0 keeps none.",
+    )
+
+    auto_approve_importance = _number(
+        "auto_approve_importance",
+        "Approve by itself from importance",
+        "Extracted facts less important than this wait for a person. 1 approves everything, 11 nothing.",
+    )
+
+    EXTRACTION = ("extraction_messages", "extraction_limit", "dedupe_threshold", "quiet_minutes")
+    RECALL = (
+        "recall_limit",
+        "recall_threshold",
+        "recall_token_budget",
+        "recall_half_life_days",
+        "recall_mmr_lambda",
+        "recall_injected_cap",
+        "recall_log_days",
+    )
+
+    def __init__(self, data: QueryDict | None = None, *, instance: Instance, is_superadmin: bool) -> None:
+        values = {name: getattr(instance, name) for name in self.base_fields if hasattr(instance, name)}
+        values |= {"team": instance.team.name, "organisation": instance.team.organisation.name, "openai_key": ""}
+        super().__init__(data, initial=values, auto_id="%s")
+        set_choices(self, "language", [(name, name) for name in languages()])
+        if not is_superadmin:
+            del self.fields["team"], self.fields["organisation"]
+
+    @property
+    def extraction(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.EXTRACTION]
+
+    @property
+    def recall(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.RECALL]
+
+    def changes(self) -> InstanceChanges:
+        """Only what was changed, so that a save does not undo somebody else's change of another setting."""
+        values = {name: self.cleaned_data[name] for name in self.changed_data if name != "remove_openai_key"}
+        if self.cleaned_data["remove_openai_key"]:
+            values["openai_key"] = ""
+        return read(InstanceChanges, values)
+
+
+class DeleteForm(forms.Form):
+    slug = forms.CharField(
+        label="Type the slug to confirm",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+    )
+
+    def __init__(self, *args: Any, instance: Instance, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.instance = instance
+
+    def clean_slug(self) -> str:
+        slug: str = self.cleaned_data["slug"]
+        if slug != self.instance.slug:
+            raise forms.ValidationError(f"This is not “{self.instance.slug}”. Nothing was deleted.")
+        return slug

@@ -1,0 +1,139 @@
+"""/instances: the assistants, their settings, and the end of one."""
+
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from accounts.access import Scope, open_instance, require_superadmin
+from accounts.pages import ConsoleRequest, actor_of, superadmins_only, wants_fragment
+from instances.forms import DeleteForm, NewInstanceForm, SettingsForm
+from instances.listing import contents_of, demo_instances, free_slug, list_instances
+from instances.providers import provider_for, why_key_fails
+from instances.store import NOT_A_KEY, change_instance, create_instance, delete_instance, looks_like_key
+from instances.warnings import warnings_for
+from memoryconsole.connections import release_connection
+from memoryconsole.errors import Invalid
+from memoryconsole.forms import add_problem
+
+
+@require_GET
+def instance_list(request: ConsoleRequest) -> HttpResponse:
+    rows = list_instances(actor_of(request))
+    context = {"rows": rows, "has_demo": any(row.instance.is_demo for row in rows)}
+    return render(request, "instances/list.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@superadmins_only
+def instance_new(request: ConsoleRequest) -> HttpResponse:
+    form = NewInstanceForm(request.POST if request.method == "POST" else None, initial=request.GET.dict())
+    suggestion = free_slug((request.POST or request.GET).get("name", ""))
+    form.suggest(suggestion)
+    if request.method == "POST" and form.is_valid():
+        try:
+            instance = create_instance(actor_of(request), form.draft(suggestion))
+        except Invalid as problem:
+            add_problem(form, problem)
+        else:
+            messages.success(request, f"{instance.name} is ready. Now give its engine an API key under API keys.")
+            return redirect(f"/instances/{instance.slug}/settings")
+    template = "instances/new.html#slug" if wants_fragment(request) else "instances/new.html"
+    return render(request, template, {"form": form})
+
+
+@sensitive_post_parameters("openai_key")
+@require_http_methods(["GET", "POST"])
+def instance_settings(request: ConsoleRequest, slug: str) -> HttpResponse:
+    scope = _open(request, slug)
+    form = _settings_form(request, scope)
+    if request.method == "POST" and form.is_valid():
+        try:
+            change_instance(scope, form.changes())
+        except Invalid as problem:
+            scope.instance.refresh_from_db()
+            add_problem(form, problem)
+        else:
+            messages.success(request, "The settings are saved.")
+            return redirect(f"/instances/{slug}/settings")
+    return _settings_page(request, scope, form)
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    works: bool
+    says: str
+
+
+@sensitive_post_parameters("openai_key")
+@require_POST
+def instance_test_key(request: ConsoleRequest, slug: str) -> HttpResponse:
+    scope = _open(request, slug)
+    tested = _test(request.POST.get("openai_key", "").strip() or scope.instance.openai_key)
+    if wants_fragment(request):
+        return render(request, "instances/settings.html#tested", {"tested": tested})
+    return _settings_page(request, scope, _settings_form(request, scope), tested)
+
+
+@require_http_methods(["GET", "POST"])
+def instance_delete(request: ConsoleRequest, slug: str) -> HttpResponse:
+    scope = _open(request, slug)
+    require_superadmin(scope.actor)
+    form = DeleteForm(request.POST if request.method == "POST" else None, instance=scope.instance)
+    if request.method == "POST" and form.is_valid():
+        gone = delete_instance(scope)
+        messages.success(request, f"{scope.instance.name} is deleted, {_counted(gone)}. Nothing of it is left.")
+        return redirect("/instances")
+    return render(request, "instances/delete.html", {"form": form, "contents": contents_of(scope)})
+
+
+@require_http_methods(["GET", "POST"])
+@superadmins_only
+def demo_remove(request: ConsoleRequest) -> HttpResponse:
+    if request.method == "POST":
+        from memories.demo import remove_demo
+
+        gone = remove_demo(actor_of(request))
+        messages.success(request, f"The demo is removed, {_counted(gone)}.")
+        return redirect("/instances")
+    template = "instances/remove_demo.html#question" if wants_fragment(request) else "instances/remove_demo.html"
+    return render(request, template, {"demo": demo_instances()})
+
+
+def _open(request: ConsoleRequest, slug: str) -> Scope:
+    request.scope = open_instance(actor_of(request), slug)
+    return request.scope
+
+
+def _settings_form(request: ConsoleRequest, scope: Scope) -> SettingsForm:
+    data = request.POST if request.method == "POST" else None
+    return SettingsForm(data, instance=scope.instance, is_superadmin=scope.actor.is_superadmin)
+
+
+def _settings_page(
+    request: ConsoleRequest, scope: Scope, form: SettingsForm, tested: Tested | None = None
+) -> HttpResponse:
+    context = {
+        "form": form,
+        "tested": tested,
+        "warnings": warnings_for(scope.instance),
+        "provider": provider_for(scope.instance),
+    }
+    return render(request, "instances/settings.html", context)
+
+
+def _test(key: str) -> Tested:
+    if not key:
+        return Tested(works=False, says="There is no key to test. Enter one first.")
+    if not looks_like_key(key):
+        return Tested(works=False, says=NOT_A_KEY)
+    release_connection()
+    reason = why_key_fails(key)
+    return Tested(works=not reason, says=reason or "The key works.")
+
+
+def _counted(gone: dict[str, int]) -> str:
+    return f"with {gone['memories']:,} memories and {gone['conversations']:,} conversations"

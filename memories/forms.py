@@ -1,0 +1,195 @@
+"""The forms of the Memory screen. They show and collect; what is allowed is decided by `memories.draft`."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from django import forms
+from django.utils import timezone
+
+from conversations.models import Conversation
+from memories.draft import MemoryChanges, MemoryDraft
+from memories.filters import Filters
+from memories.models import MAX_CONTENT, Memory
+from memories.vocabulary import Category, EmbeddingState, Role, Visibility
+from memoryconsole.errors import Invalid
+from memoryconsole.forms import add_problem
+from memoryconsole.inputs import Input, read
+
+IMPORTANCE = [(str(n), str(n)) for n in range(1, 11)]
+ANY = [("", "Any")]
+T = TypeVar("T", bound=Input)
+
+
+class Scale(forms.RadioSelect):
+    """Importance as ten buttons."""
+
+    template_name = "memories/_scale.html"
+
+
+class LocalMoment(forms.DateTimeInput):
+    """A date and time in the reader's zone."""
+
+    input_type = "datetime-local"
+
+    def __init__(self) -> None:
+        super().__init__(format="%Y-%m-%dT%H:%M")
+
+
+class SuggestedInput(forms.TextInput):
+    """A text input with suggestions; free text stays possible."""
+
+    template_name = "memories/_suggested.html"
+    suggestions: Sequence[tuple[str, str]] = ()
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        context = super().get_context(name, value, attrs)
+        context["suggestions"] = self.suggestions
+        if self.suggestions:
+            context["widget"]["attrs"]["list"] = f"{context['widget']['attrs']['id']}_suggestions"
+        return context
+
+
+class MemoryForm(forms.Form):
+    content = forms.CharField(
+        required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 6}),
+        help_text=f"One thing worth remembering, understandable on its own. Up to {MAX_CONTENT:,} characters.",
+    )
+    category = forms.ChoiceField(choices=Category.choices, initial=Category.GENERAL)
+    importance = forms.ChoiceField(
+        choices=IMPORTANCE, initial="5", widget=Scale, help_text="1 is trivia, 10 must never be forgotten."
+    )
+    source_conversation_id = forms.CharField(
+        label="Source conversation", required=False, widget=SuggestedInput, help_text="The id of a conversation."
+    )
+
+    role = forms.ChoiceField(
+        choices=Role.choices,
+        initial=Role.CONTEXT,
+        help_text="How prompts use it: reference and historical are only found by search.",
+    )
+    key = forms.CharField(required=False, help_text="A short name. Only one active memory can have it.")
+    tags = forms.CharField(required=False, help_text="Separated by commas.")
+    summary = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="Used in prompts when the content does not fit.",
+    )
+    visibility = forms.ChoiceField(choices=Visibility.choices, initial=Visibility.INSTANCE)
+    owner = forms.CharField(required=False, help_text="The end user it belongs to; needed for private memories.")
+    occurred_at = forms.DateTimeField(label="Happened at", required=False, widget=LocalMoment)
+    expires_at = forms.DateTimeField(label="Expires at", required=False, widget=LocalMoment)
+    channel = forms.CharField(required=False, help_text="For example chat, email or phone.")
+    confidence = forms.CharField(
+        required=False, initial="1", widget=forms.NumberInput(attrs={"min": 0, "max": 1, "step": 0.05})
+    )
+    pinned = forms.BooleanField(required=False, help_text="Pinned memories come first in recall.")
+    supersede_reason = forms.CharField(
+        label="Reason for the change",
+        required=False,
+        help_text="Kept with the earlier version, for example “minor correction”.",
+    )
+
+    MORE = (
+        "role",
+        "key",
+        "tags",
+        "summary",
+        "visibility",
+        "owner",
+        "occurred_at",
+        "expires_at",
+        "channel",
+        "confidence",
+        "pinned",
+    )
+
+    def __init__(self, *args: Any, conversations: Sequence[Conversation] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        widget = self.fields["source_conversation_id"].widget
+        assert isinstance(widget, SuggestedInput)
+        widget.suggestions = [(str(conversation.id), str(conversation)) for conversation in conversations]
+
+    @property
+    def more(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.MORE]
+
+    @property
+    def more_is_needed(self) -> bool:
+        return any(self[name].errors for name in self.MORE)
+
+    def draft(self) -> MemoryDraft | None:
+        """The new memory, or None with the reasons at the fields."""
+        return self._read(MemoryDraft, {**self._collected(), "dedupe": "reject"})
+
+    def changes(self) -> MemoryChanges | None:
+        """Only what was changed, so that a save does not undo somebody else's change of another field."""
+        collected = self._collected()
+        changed = {name: collected[name] for name in self.changed_data if name in collected}
+        return self._read(MemoryChanges, changed)
+
+    def _collected(self) -> dict[str, Any]:
+        """The form's values as `memories.draft` wants them."""
+        values = dict(self.cleaned_data)
+        values["tags"] = [tag for tag in values.get("tags", "").split(",") if tag.strip()]
+        values["importance"] = int(values["importance"]) if values.get("importance") else None
+        values["source_conversation_id"] = values.get("source_conversation_id") or None
+        values["confidence"] = values.get("confidence") or 1.0
+        return values
+
+    def _read(self, model: type[T], values: dict[str, Any]) -> T | None:
+        try:
+            return read(model, values)
+        except Invalid as problem:
+            add_problem(self, problem)
+            return None
+
+
+def values_of(memory: Memory) -> dict[str, Any]:
+    """A memory as the form's initial values."""
+    values = {name: getattr(memory, name) for name in MemoryForm.base_fields if hasattr(memory, name)}
+    return {
+        **values,
+        "tags": ", ".join(memory.tags),
+        "importance": str(memory.importance),
+        "confidence": f"{memory.confidence:g}",
+        "source_conversation_id": str(memory.source_conversation_id or ""),
+        "supersede_reason": "",
+    }
+
+
+class FilterForm(forms.Form):
+    """The filters under their public names, so that a page's URL reads like the API's."""
+
+    role = forms.ChoiceField(choices=ANY + Role.choices, required=False)
+    minImportance = forms.ChoiceField(label="Importance from", choices=ANY + IMPORTANCE, required=False)
+    tag = forms.CharField(required=False)
+    owner = forms.CharField(required=False)
+    source = forms.CharField(required=False)
+    visibility = forms.ChoiceField(choices=ANY + Visibility.choices, required=False)
+    pinned = forms.ChoiceField(choices=[*ANY, ("true", "Pinned"), ("false", "Not pinned")], required=False)
+    embedding = forms.ChoiceField(choices=ANY + EmbeddingState.choices, required=False)
+    createdAfter = forms.CharField(label="Created from", required=False, widget=LocalMoment)
+    createdBefore = forms.CharField(label="Created before", required=False, widget=LocalMoment)
+    occurredAfter = forms.CharField(label="Happened from", required=False, widget=LocalMoment)
+    occurredBefore = forms.CharField(label="Happened before", required=False, widget=LocalMoment)
+    conversationId = forms.CharField(label="Conversation", required=False)
+    includeSuperseded = forms.ChoiceField(
+        label="Superseded", choices=[("", "Hide"), ("true", "Show too")], required=False
+    )
+
+
+MOMENTS = ("createdAfter", "createdBefore", "occurredAfter", "occurredBefore")
+
+
+def read_filters(values: dict[str, Any]) -> Filters:
+    """Filters from a page's query string, where a time without a zone is in the reader's."""
+    for name in MOMENTS:
+        try:
+            moment = datetime.fromisoformat(values.get(name, ""))
+        except ValueError:
+            continue  # left as it is: reading the filters says what is wrong with it
+        values[name] = timezone.make_aware(moment) if timezone.is_naive(moment) else moment
+    return read(Filters, values)

@@ -1,0 +1,16 @@
+from django.urls import path
+from django.views.generic import RedirectView
+
+from memories.views import bulk, editing, listing
+
+urlpatterns = [
+    path("", RedirectView.as_view(url="/memory", query_string=True)),
+    path("memory", listing.memory_list),
+    path("memory/new", editing.memory_new),
+    path("memory/bulk", bulk.memory_bulk),
+    path("memory/bulk-delete", bulk.memory_bulk_delete),
+    path("memory/<uuid:id>", editing.memory_detail),
+    path("memory/<uuid:id>/edit", editing.memory_edit),
+    path("memory/<uuid:id>/pin", editing.memory_pin),
+    path("memory/<uuid:id>/delete", editing.memory_delete),
+]

@@ -1,0 +1,130 @@
+"""/memory/bulk: one change for many memories, and the page that lists what goes before anything is deleted."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+
+from accounts.access import Scope
+from accounts.pages import ConsoleRequest, about_instance
+from memories.deletion import delete_matching, delete_memories, parts_of
+from memories.draft import MemoryChanges
+from memories.filters import Filters, matching, readable
+from memories.listing import ids_matching
+from memories.store import change_many
+from memories.views.editing import counted, said
+from memories.views.listing import filters_in, list_url
+from memoryconsole.errors import Conflict, Invalid, NotFound
+from memoryconsole.ids import parse_id
+from memoryconsole.inputs import read
+
+SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Either single memories, or everything the filters match: then `expected` is how many the reader saw."""
+
+    ids: list[UUID]
+    filters: Filters | None = None
+    expected: int = 0
+
+    @property
+    def n(self) -> int:
+        return self.expected if self.filters is not None else len(self.ids)
+
+
+@require_POST
+@about_instance
+def memory_bulk(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    selection = _selection(request)
+    action = request.POST.get("action", "")
+    if selection.n == 0:
+        messages.warning(request, "Nothing is selected. Tick the memories first.")
+    elif action == "delete":
+        return _ask(request, scope, selection)
+    else:
+        _change(request, scope, selection, action)
+    return redirect(list_url(request.GET))
+
+
+@require_POST
+@about_instance
+def memory_bulk_delete(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    selection = _selection(request)
+    try:
+        if selection.filters is not None:
+            receipt = delete_matching(scope, selection.filters, expected=selection.expected)
+        else:
+            receipt = delete_memories(scope, selection.ids)
+    except (Conflict, NotFound) as problem:
+        messages.error(request, f"{problem.detail} Look at the list again.")
+    else:
+        messages.success(request, said(receipt))
+    return redirect(list_url(request.GET))
+
+
+def _ask(request: ConsoleRequest, scope: Scope, selection: Selection) -> HttpResponse:
+    if selection.filters is not None:
+        rows = matching(scope, selection.filters)
+        ids = ids_matching(scope, selection.filters)
+    else:
+        rows = readable(scope).filter(id__in=selection.ids)
+        ids = selection.ids
+    context = {
+        "memories": rows.order_by("-id")[:SHOWN],
+        "n": len(ids),
+        "not_shown": max(0, len(ids) - SHOWN),
+        "parts": parts_of(scope, ids),
+        "ids": [] if selection.filters is not None else ids,
+        "is_everything": selection.filters is not None,
+        "list_url": list_url(request.GET),
+        "query": request.GET.urlencode(),
+    }
+    return render(request, "memories/bulk_delete.html", context)
+
+
+def _change(request: ConsoleRequest, scope: Scope, selection: Selection, action: str) -> None:
+    try:
+        fields, tag = _wanted(request, action)
+        ids = selection.ids
+        if selection.filters is not None:
+            ids = ids_matching(scope, selection.filters)
+            if len(ids) != selection.expected:
+                raise Conflict(f"{len(ids)} memories match now, not {selection.expected}. Nothing was changed.")
+        changed = change_many(scope, ids, fields, add_tag=tag)
+    except (Invalid, Conflict) as problem:
+        messages.error(request, problem.detail)
+    else:
+        kept = len(ids) - changed
+        note = f" {kept:,} already were." if kept else ""
+        messages.success(request, f"Changed {counted(changed, 'memory', 'memories')}.{note}")
+
+
+def _wanted(request: ConsoleRequest, action: str) -> tuple[dict[str, Any], str]:
+    """The change that was asked for, checked like any other."""
+    value = request.POST.get(action, "")
+    if action in {"pin", "unpin"}:
+        return {"pinned": action == "pin"}, ""
+    if action == "tag":
+        tags = read(MemoryChanges, {"tags": [value]}).tags
+        if not tags:
+            raise Invalid({"tag": ["Enter the tag to add."]})
+        return {}, tags[0]
+    if action in {"category", "importance"}:
+        return read(MemoryChanges, {action: value}).changed_fields(), ""
+    raise Invalid({"action": ["Choose what to do with the selected memories."]})
+
+
+def _selection(request: ConsoleRequest) -> Selection:
+    if request.POST.get("all"):
+        expected = request.POST.get("expected", "")
+        return Selection([], filters_in(request.GET), int(expected) if expected.isdecimal() else 0)
+    ids = [parse_id(raw) for raw in request.POST.getlist("ids")]
+    if None in ids:
+        raise NotFound
+    return Selection([id for id in ids if id is not None])

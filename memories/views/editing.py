@@ -1,0 +1,143 @@
+"""/memory/new and /memory/<id>: create, read, correct, pin, delete one memory."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from accounts.access import Scope
+from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from conversations.models import Conversation
+from instances.warnings import warnings_for
+from memories.deletion import Receipt, delete_memory, parts_of
+from memories.draft import MemoryChanges
+from memories.forms import MemoryForm, values_of
+from memories.store import change, find_memory, save
+from memories.versions import history
+from memories.views.listing import conversations_of
+from memoryconsole.errors import Conflict, Invalid
+from memoryconsole.forms import add_problem
+
+
+@require_http_methods(["GET", "POST"])
+@about_instance
+def memory_new(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    conversations = _recent_conversations(scope)
+    form = MemoryForm(request.POST or None, conversations=conversations, initial=_asked_for(request.GET))
+    if request.method == "POST" and form.is_valid() and (draft := form.draft()):
+        try:
+            saved = save(scope, draft)
+        except Invalid as problem:
+            add_problem(form, problem)
+        except Conflict:
+            form.add_error("key", "Another memory has this key. Correct that one instead, or choose another key.")
+        else:
+            messages.success(request, "Saved. The assistant can use it on its next turn." + _redacted(saved.redacted))
+            return redirect(_list_url(request, scope))
+    context = {"form": form, "warnings": warnings_for(scope.instance), "list_url": _list_url(request, scope)}
+    return render(request, "memories/new.html", context)
+
+
+@require_GET
+@about_instance
+def memory_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
+    memory = find_memory(scope, id)
+    context = {
+        "memory": memory,
+        "conversation": conversations_of(scope, [memory]).get(memory.source_conversation_id or id),
+        "versions": history(scope, memory),
+        "list_url": _list_url(request, scope),
+        "back": request.GET.urlencode(),
+    }
+    return render(request, "memories/detail.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@about_instance
+def memory_edit(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
+    memory = find_memory(scope, id)
+    form = MemoryForm(request.POST or None, initial=values_of(memory), conversations=_recent_conversations(scope))
+    is_outdated = False
+    if request.method == "POST" and form.is_valid() and (changes := form.changes()):
+        try:
+            change(scope, id, changes, seen=parse_datetime(request.POST.get("seen", "")))
+        except Invalid as problem:
+            add_problem(form, problem)
+        except Conflict as problem:
+            is_outdated = problem.code == "changed_meanwhile"
+            form.add_error(None if is_outdated else "key", problem.detail)
+        else:
+            messages.success(request, "Saved. The earlier version is kept in its history.")
+            return redirect(f"/memory/{id}?{request.GET.urlencode()}")
+    context = {"form": form, "memory": memory, "is_outdated": is_outdated, "back": request.GET.urlencode()}
+    return render(request, "memories/edit.html", context)
+
+
+@require_POST
+@about_instance
+def memory_pin(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
+    memory = change(scope, id, MemoryChanges(pinned=request.POST.get("pinned") == "true"))
+    if not wants_fragment(request):
+        return redirect(_list_url(request, scope))
+    conversations = conversations_of(scope, [memory])
+    context = {"memory": memory, "conversations": conversations, "back": request.GET.urlencode()}
+    return render(request, "memories/list.html#row", context)
+
+
+@require_http_methods(["GET", "POST"])
+@about_instance
+def memory_delete(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
+    memory = find_memory(scope, id)
+    if request.method == "POST":
+        messages.success(request, said(delete_memory(scope, id)))
+        return redirect(_list_url(request, scope))
+    context = {
+        "memory": memory,
+        "parts": parts_of(scope, [memory.id]),
+        "list_url": _list_url(request, scope),
+        "back": request.GET.urlencode(),
+    }
+    template = "memories/delete.html#question" if wants_fragment(request) else "memories/delete.html"
+    return render(request, template, context)
+
+
+def said(receipt: Receipt) -> str:
+    """A receipt in words."""
+    parts = [
+        counted(n, *names)
+        for n, names in (
+            (receipt.versions, ("earlier version", "earlier versions")),
+            (receipt.chunks, ("search entry", "search entries")),
+            (receipt.attachments, ("attachment", "attachments")),
+        )
+        if n
+    ]
+    what = counted(receipt.deleted, "memory", "memories")
+    return f"Deleted {what}{' with ' + ', '.join(parts) if parts else ''}. Nothing of it is left."
+
+
+def counted(n: int, one: str, many: str) -> str:
+    return f"{n:,} {one if n == 1 else many}"
+
+
+def _list_url(request: ConsoleRequest, scope: Scope) -> str:
+    """The list the reader came from, always of the instance this page is about."""
+    query = QueryDict(request.GET.get("back", ""), mutable=True)
+    query["instance"] = scope.instance.slug
+    return f"/memory?{query.urlencode()}"
+
+
+def _asked_for(query: QueryDict) -> dict[str, str]:
+    """`/memory/new?sourceConversationId=…` fills in the conversation."""
+    return {"source_conversation_id": query.get("sourceConversationId", "")}
+
+
+def _recent_conversations(scope: Scope) -> list[Conversation]:
+    return list(Conversation.objects.filter(instance=scope.instance).order_by("-last_message_at", "-id")[:50])
+
+
+def _redacted(kinds: object) -> str:
+    return " Credentials in it were replaced before storing." if kinds else ""

@@ -1,0 +1,160 @@
+"""/memory: browse, filter, select."""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_GET
+
+from accounts.access import Scope
+from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from conversations.models import Conversation
+from instances.warnings import warnings_for
+from memories.filters import Filters
+from memories.forms import FilterForm, read_filters
+from memories.listing import ORDERS, Totals, count, list_page
+from memories.models import Memory
+from memories.paging import Page
+from memories.vocabulary import Category
+from memoryconsole.errors import Invalid
+
+SIZES = (25, 50, 100)
+ORDER_TITLES = [("newest", "Newest first"), ("oldest", "Oldest first"), ("importance", "Most important first")]
+NOT_FILTERS = {"instance", "page", "size", "sort", "anchor", "select", "back", "csrfmiddlewaretoken"}
+
+
+@require_GET
+@about_instance
+def memory_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    try:
+        filters, invalid = filters_in(request.GET), None
+    except Invalid as problem:
+        filters, invalid = Filters(), problem
+    view = _read_view(request)
+    totals = count(scope, filters) if not invalid else Totals({})
+    total = totals.under(filters)
+    page = list_page(
+        scope, filters, number=view.number, size=view.size, total=total, order=view.order, anchor=view.anchor
+    )
+    if invalid:
+        page = Page([], 1, view.size, 0, ORDERS[view.order])
+    elif view.number != page.number:
+        messages.warning(request, f"There is no page {view.number:,}; this is page {page.number:,}.")
+    context = {
+        "page": page,
+        "chips": chips(request.GET, filters, totals),
+        "tokens": tokens(request.GET, filters),
+        "filters": filters,
+        "filter_form": FilterForm(request.GET),
+        "invalid": invalid,
+        "is_filtered": bool(filters.narrowing()) or invalid is not None,
+        "order": view.order,
+        "orders": ORDER_TITLES,
+        "sizes": SIZES,
+        "selected": _selection(request, page, total),
+        "categories": Category.choices,
+        "conversations": conversations_of(scope, page.rows),
+        "warnings": warnings_for(scope.instance),
+        "back": back_to(request.GET),
+    }
+    template = "memories/list.html#memories" if wants_fragment(request) else "memories/list.html"
+    response = render(request, template, context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def filters_in(query: QueryDict) -> Filters:
+    values: dict[str, Any] = {name: query[name] for name in query if name not in NOT_FILTERS}
+    if "tag" in values:
+        values["tag"] = [tag for tag in query.getlist("tag") if tag.strip()]
+    return read_filters(values)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    number: int
+    size: int
+    order: str
+    anchor: str
+
+
+def _read_view(request: ConsoleRequest) -> View:
+    """Which part of the list, in which order; what makes no sense is said and replaced by the default."""
+    number, size = request.GET.get("page", "1"), request.GET.get("size", str(SIZES[0]))
+    order = request.GET.get("sort", "") or "newest"
+    if not number.isdecimal() or len(number) > 12:
+        messages.warning(request, "That is not a page number; this is page 1.")
+        number = "1"
+    if size not in map(str, SIZES):
+        messages.warning(request, f"A page has {', '.join(map(str, SIZES[:-1]))} or {SIZES[-1]} memories.")
+        size = str(SIZES[0])
+    if order not in ORDERS:
+        messages.warning(request, f"The list can be sorted by {', '.join(ORDERS)}.")
+        order = "newest"
+    return View(int(number), int(size), order, request.GET.get("anchor", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    title: str
+    href: str
+    n: int = 0
+    is_current: bool = False
+
+
+def chips(query: QueryDict, filters: Filters, totals: Totals) -> list[Chip]:
+    """All, then one per category, each with how many the other filters leave."""
+    found = [Chip("All", list_url(query, category=None), totals.all, filters.category is None)]
+    for category in Category:
+        n = totals.by_category.get(category, 0)
+        href = list_url(query, category=category.value)
+        found.append(Chip(str(category.label), href, n, filters.category == category))
+    return found
+
+
+def tokens(query: QueryDict, filters: Filters) -> list[Chip]:
+    """The filters in force besides the category, each with the link that takes it away."""
+    found = []
+    for name, value in filters.narrowing().items():
+        if name == "category":
+            continue
+        label = FilterForm.base_fields[name].label or name.capitalize()
+        shown = ", ".join(value) if isinstance(value, list) else {True: "yes", False: "no"}.get(value, value)
+        found.append(Chip(f"{label}: {shown}", list_url(query, **{name: None})))
+    return found
+
+
+def list_url(query: QueryDict, **changes: str | None) -> str:
+    """The list's URL with some parameters changed; a changed filter starts again at the first page."""
+    kept = query.copy()
+    for name in ("page", "anchor", "select", *changes):
+        kept.pop(name, None)
+    for name, value in changes.items():
+        if value is not None:
+            kept[name] = value
+    return f"/memory?{kept.urlencode()}"
+
+
+def back_to(query: QueryDict) -> str:
+    """The list as it is now, as one parameter that links away from it carry along."""
+    pairs = [(name, value) for name, values in query.lists() for value in values if value and name != "select"]
+    return urlencode({"back": urlencode(pairs)})
+
+
+def _selection(request: ConsoleRequest, page: Page[Memory], total: int) -> str:
+    """`page` or `all` when the reader asked for it; with scripts the boxes do it without a request."""
+    wanted = request.GET.get("select", "")
+    if wanted == "all" and total > len(page.rows):
+        return "all"
+    return "page" if wanted in {"page", "all"} else ""
+
+
+def conversations_of(scope: Scope, memories: list[Memory]) -> dict[UUID, Conversation]:
+    ids = {memory.source_conversation_id for memory in memories if memory.source_conversation_id}
+    rows = Conversation.objects.filter(instance=scope.instance, id__in=ids) if ids else []
+    return {conversation.id: conversation for conversation in rows}

@@ -1,0 +1,50 @@
+"""The few things templates cannot say by themselves."""
+
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.templatetags.static import static
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.timesince import timesince
+
+register = template.Library()
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>', static("icons.svg"), name)
+
+
+@register.simple_tag
+def when(moment: datetime | None, *, absent: str = "never") -> SafeString | str:
+    """How long ago, or how soon, in words; the exact time in the reader's zone on hover."""
+    if moment is None:
+        return absent
+    local = timezone.localtime(moment)
+    exact = f"{date_format(local, 'j F Y, H:i:s')} {local.tzname()}"
+    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact, _in_words(moment))
+
+
+def _in_words(moment: datetime) -> str:
+    now = timezone.now()
+    seconds = (now - moment).total_seconds()
+    if abs(seconds) < 60:
+        return "just now" if seconds >= 0 else "in a moment"
+    if abs(seconds) > 60 * 86400:
+        return date_format(timezone.localtime(moment), "j M Y")
+    words = timesince(min(moment, now), max(moment, now), depth=1)
+    return f"{words} ago" if seconds > 0 else f"in {words}"
+
+
+@register.inclusion_tag("_meter.html")
+def importance(value: int) -> dict[str, Any]:
+    return {"value": value, "steps": range(1, 11)}
+
+
+@register.filter
+def get(mapping: dict[Any, Any], key: Any) -> Any:
+    return mapping.get(key)

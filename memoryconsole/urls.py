@@ -1,0 +1,25 @@
+"""Every address of the console and the API, grouped by prefix."""
+
+from django.urls import include, path, re_path
+
+from memoryconsole import health_views
+from memoryconsole.api import not_found
+from memoryconsole.api_docs import Docs, Schema
+from memoryconsole.metrics import Metrics
+
+urlpatterns = [
+    path("", include("memories.urls")),
+    path("", include("accounts.urls")),
+    path("", include("instances.urls")),
+    path("", include("conversations.urls")),
+    path("healthz", health_views.healthz, name="healthz"),
+    path("readyz", health_views.readyz, name="readyz"),
+    path("metrics", Metrics.as_view(), name="metrics"),
+    path("api/v1/", include("memoryconsole.api_urls")),
+    path("api/schema", Schema.as_view(), name="api-schema"),
+    path("api/docs", Docs.as_view(), name="api-docs"),
+    re_path(r"^api(?:/|$)", not_found, name="api-not-found"),
+]
+
+handler400 = "memoryconsole.api.bad_request"
+handler500 = "memoryconsole.api.server_error"

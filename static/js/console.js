@@ -1,0 +1,89 @@
+// Comforts only: every page works without this file.
+document.documentElement.classList.add("scripted");
+
+const year = 31536000;
+const remember = (name, value) => {
+  document.cookie = `${name}=${encodeURIComponent(value)}; path=/; max-age=${year}; samesite=lax`;
+};
+
+// Times are rendered by the server in the reader's zone, which only the browser knows.
+remember("tz", Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC");
+
+const changeTheme = () => {
+  const root = document.documentElement;
+  const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = isDark ? "light" : "dark";
+  remember("theme", root.dataset.theme);
+};
+
+const updateSelection = (form) => {
+  const boxes = [...form.querySelectorAll("input[name=ids]")];
+  const checked = boxes.filter((box) => box.checked);
+  const everything = form.querySelector("input[name=all]");
+  form.querySelector(".bulk").classList.toggle("selecting", checked.length > 0 || Boolean(everything));
+  boxes.forEach((box) => box.closest("tr").classList.toggle("selected", box.checked));
+  const page = form.querySelector("[data-select-page]");
+  page.checked = boxes.length > 0 && checked.length === boxes.length;
+  page.indeterminate = checked.length > 0 && !page.checked;
+  if (!everything) {
+    form.querySelector("[data-selected]").textContent = checked.length ? `${checked.length} selected` : "";
+    form.querySelector("[data-select-all]")?.toggleAttribute("hidden", !page.checked);
+  }
+};
+
+document.addEventListener("change", (event) => {
+  const { target } = event;
+  if (target.matches("[data-submit]")) target.form.requestSubmit();
+  const form = target.closest("[data-selection]");
+  if (!form) return;
+  if (target.matches("[data-select-page]")) {
+    form.querySelectorAll("input[name=ids]").forEach((box) => { box.checked = target.checked; });
+  }
+  // Choosing single rows again ends "all matching".
+  if (target.matches("input[name=ids], [data-select-page]")) form.querySelector("input[name=all]")?.remove();
+  updateSelection(form);
+});
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-theme-toggle], [data-copy], [data-close]");
+  if (button?.matches("[data-theme-toggle]")) changeTheme();
+  if (button?.matches("[data-close]") && button.closest("dialog")) {
+    event.preventDefault();
+    button.closest("dialog").close();
+  }
+  if (button?.matches("[data-copy]")) {
+    const field = document.getElementById(button.dataset.copy);
+    field.select();
+    navigator.clipboard?.writeText(field.value).then(() => { button.textContent = "Copied"; });
+  }
+  document.querySelectorAll("details.menu[open]").forEach((menu) => {
+    if (!menu.contains(event.target)) menu.open = false;
+  });
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") document.querySelectorAll("details.menu[open]").forEach((menu) => { menu.open = false; });
+});
+
+document.addEventListener("htmx:afterSwap", (event) => {
+  if (event.target.id === "dialog") event.target.showModal();
+});
+
+document.addEventListener("htmx:load", (event) => {
+  const form = event.target.closest?.("[data-selection]") || event.target.querySelector?.("[data-selection]");
+  if (form) updateSelection(form);
+});
+
+// Reads fail open, and say so: the list stays, with a line that it could not be refreshed.
+for (const name of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) {
+  document.addEventListener(name, () => { document.getElementById("failed")?.removeAttribute("hidden"); });
+}
+document.addEventListener("htmx:beforeRequest", () => { document.getElementById("failed")?.setAttribute("hidden", ""); });
+
+// A filter that is not set does not belong in the address.
+document.addEventListener("htmx:configRequest", ({ detail }) => {
+  if (detail.verb !== "get") return;
+  for (const name of [...detail.formData.keys()]) {
+    if (detail.formData.get(name) === "") detail.formData.delete(name);
+  }
+});
