@@ -1,0 +1,171 @@
+"""Memories for people at a terminal, and as plain aligned lines for everything else that reads."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+from memories.deletion import Receipt
+from memories.models import Memory
+from memories.vocabulary import Category
+from memoryconsole.terminal import one_line, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+COLOURS = {
+    Category.GENERAL: "white",
+    Category.PREFERENCE: "magenta",
+    Category.FACT: "cyan",
+    Category.EVENT: "yellow",
+    Category.RELATIONSHIP: "green",
+    Category.DECISION: "blue",
+}
+# What the table needs beside the text of a memory.
+OTHER_COLUMNS = 26
+# Words do not fill a line to its end.
+TWO_LINES = 1.8
+
+
+def plain_list(memories: Sequence[Memory]) -> str:
+    """One memory per line and no tabs: `cut`, `awk` and `grep` can work with it. The text comes last, whole."""
+    rows = [("ID", "CATEGORY", "IMP", "PINNED", "CREATED (UTC)", "CONTENT")]
+    rows += [
+        (
+            str(memory.id),
+            memory.category,
+            str(memory.importance),
+            "pinned" if memory.pinned else "-",
+            minute(memory.created_at),
+            one_line(memory.content),
+        )
+        for memory in memories
+    ]
+    return "\n".join(_aligned(rows))
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
+    return ["  ".join([*map(str.ljust, row, widths), row[-1]]) for row in rows]
+
+
+def plain_memory(memory: Memory) -> str:
+    facts = facts_about(memory)
+    width = max(len(label) for label, _ in facts)
+    lines = [f"{label:<{width}}  {one_line(value)}" for label, value in facts]
+    return "\n".join([*lines, "", printable(memory.content)])
+
+
+def rich_list(memories: Sequence[Memory], *, no_color: bool) -> str:
+    from rich.table import Table
+
+    console = _console(no_color)
+    table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
+    table.add_column("Category", no_wrap=True)
+    table.add_column("Importance", no_wrap=True)
+    table.add_column("Memory, creation time (UTC) and id", ratio=1, overflow="fold")
+    for memory in memories:
+        table.add_row(*_cells(memory, console.width))
+    return _rendered(console, table)
+
+
+def _cells(memory: Memory, width: int) -> "tuple[RenderableType, ...]":
+    """`Text`, never a string: rich would read square brackets in a string as its own markup."""
+    from rich.text import Text
+
+    colour = COLOURS[Category(memory.category)]
+    text = Text(one_line(memory.content))
+    text.truncate(int(TWO_LINES * max(20, width - OTHER_COLUMNS)), overflow="ellipsis")
+    text.append(f"\n{minute(memory.created_at)} {memory.id}", style="dim")
+    text.append("".join(f" {label}" for label in _labels(memory)), style="italic dim")
+    return Text(memory.category, style=colour), meter(memory.importance), text
+
+
+def _labels(memory: Memory) -> list[str]:
+    pinned = ["★ pinned"] if memory.pinned else []
+    key = [one_line(memory.key)] if memory.key else []
+    return [*pinned, *key, *(f"#{one_line(tag)}" for tag in memory.tags)]
+
+
+def meter(importance: int) -> "RenderableType":
+    from rich.text import Text
+
+    filled = (importance + 1) // 2
+    style = "bold red" if importance >= 9 else "yellow" if importance >= 7 else "dim"
+    return Text(f"{'▰' * filled}{'▱' * (5 - filled)} {importance:>2}", style=style)
+
+
+def rich_memory(memory: Memory, *, no_color: bool) -> str:
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    console = _console(no_color)
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="dim", no_wrap=True)
+    facts.add_column(overflow="fold")
+    for label, value in facts_about(memory):
+        facts.add_row(label, Text(one_line(value), style="bold" if label == "Id" else ""))
+    return _rendered(console, Group(facts, Text(), Text(printable(memory.content), overflow="fold")))
+
+
+def facts_about(memory: Memory) -> list[tuple[str, str]]:
+    """What there is to say about a memory beside its text, in reading order."""
+    facts = {
+        "Id": str(memory.id),
+        "Key": memory.key,
+        "Category": memory.category,
+        "Role": memory.role,
+        "Importance": f"{memory.importance} of 10",
+        "Confidence": f"{memory.confidence:g}" if memory.confidence < 1 else "",
+        "Pinned": "yes" if memory.pinned else "",
+        "Tags": ", ".join(memory.tags),
+        "Summary": memory.summary,
+        "Owner": memory.owner,
+        "Visibility": memory.visibility,
+        "Source": memory.source,
+        "Conversation": str(memory.source_conversation_id or ""),
+        "Channel": memory.channel,
+        "Occurred": moment(memory.occurred_at),
+        "Expires": moment(memory.expires_at),
+        "Status": memory.status,
+        "Embedding": memory.embedding,
+        "Created": moment(memory.created_at),
+        "Updated": moment(memory.updated_at) if memory.updated_at != memory.created_at else "",
+    }
+    return [(label, value) for label, value in facts.items() if value]
+
+
+def receipt_line(receipt: Receipt) -> str:
+    parts = [
+        counted(receipt.versions, "version"),
+        counted(receipt.chunks, "chunk"),
+        counted(receipt.embeddings, "vector"),
+        counted(receipt.attachments, "attachment"),
+    ]
+    return f"Deleted {counted(receipt.deleted, 'memory', 'memories')} with {', '.join(parts[:-1])} and {parts[-1]}."
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def minute(at: datetime) -> str:
+    return at.strftime("%Y-%m-%d %H:%M")
+
+
+def moment(at: datetime | None) -> str:
+    return f"{minute(at)} UTC" if at else ""
+
+
+def _console(no_color: bool) -> "Console":
+    """It finds out width and colours by itself, NO_COLOR and a dumb terminal included."""
+    from rich.console import Console
+
+    return Console(file=StringIO(), force_terminal=True, highlight=False, no_color=no_color or None)
+
+
+def _rendered(console: "Console", what: Any) -> str:
+    with console.capture() as captured:
+        console.print(what)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())

@@ -1,0 +1,187 @@
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from accounts.access import Scope
+from memories.cli import printing
+from memories.cli.options import Paging, add_options, given, written_as
+from memories.deletion import Receipt, delete_matching, delete_memories
+from memories.draft import MemoryDraft
+from memories.filters import Filters
+from memories.listing import Listing, list_from
+from memories.models import Memory
+from memories.presenting import memory_json
+from memories.store import find_memory, save
+from memoryconsole.commands import ConsoleCommand, add_json_option, open_from_shell
+from memoryconsole.errors import Conflict, Invalid, Problem
+from memoryconsole.inputs import read
+from memoryconsole.terminal import one_line
+
+LONGEST_INPUT = 8 * 1024 * 1024
+SHOWN_BEFORE_DELETING = 10
+
+
+class Command(ConsoleCommand):
+    help = "Adds, lists, shows and deletes what one instance remembers."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", title="actions")
+
+        add = actions.add_parser("add", help="remember something")
+        add.add_argument(
+            "category", metavar="CATEGORY", help="general, preference, fact, event, relationship, decision"
+        )
+        add.add_argument("content", metavar="TEXT", help="what to remember; - reads it from standard input")
+        add_options(add, MemoryDraft, but={"category", "content"})
+
+        listing = actions.add_parser("list", help="the newest memories first, narrowed by filters")
+        add_options(listing, Filters)
+        add_options(listing, Paging)
+
+        show = actions.add_parser("show", help="one memory, whole")
+        show.add_argument("id", metavar="ID")
+
+        delete = actions.add_parser("delete", help="delete for good, by id or by filters")
+        delete.add_argument("ids", metavar="ID", nargs="*")
+        add_options(delete, Filters)
+        delete.add_argument("--all", action="store_true", help="every memory of the instance")
+        delete.add_argument("--expected", metavar="N", type=int, help="delete nothing unless exactly N match")
+        delete.add_argument("--yes", action="store_true", help="do not ask first")
+
+        for action in actions.choices.values():
+            self._add_common_options(action)
+
+    def _add_common_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--instance", metavar="SLUG", required=True, help="whose memory")
+        add_json_option(parser)
+
+    def handle(self, *args: Any, action: str, **options: Any) -> None:
+        scope = open_from_shell(options["instance"])
+        {"add": self.add, "list": self.list, "show": self.show, "delete": self.delete}[action](scope, options)
+
+    def add(self, scope: Scope, options: dict[str, Any]) -> None:
+        self.written_as = {**written_as(MemoryDraft), "category": "CATEGORY", "content": "TEXT"}
+        fields = {"source": "manual", **given(MemoryDraft, options)}
+        if fields["content"] == "-":
+            fields["content"] = self._standard_input()
+        try:
+            saved = save(scope, read(MemoryDraft, fields))
+        except Conflict as conflict:
+            self._show_holder(conflict.extra.get("memory"))
+            raise
+        if saved.redacted:
+            self.complain(f"Redacted before it was stored: {', '.join(saved.redacted)}.")
+        if options["json"]:
+            self.print_json({"memory": memory_json(saved.memory, scope.instance.slug), "event": saved.event})
+        else:
+            self.stdout.write(f"{saved.event.capitalize()} {saved.memory.id}")
+
+    def _standard_input(self) -> str:
+        if sys.stdin.isatty():
+            self.complain("Write the memory, then press Ctrl-D.")
+        raw = sys.stdin.buffer.read(LONGEST_INPUT + 1)
+        if len(raw) > LONGEST_INPUT:
+            raise Invalid({"content": ["This is far too long for a memory."]})
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            raise Invalid({"content": ["This is not valid UTF-8."]}) from None
+
+    def _show_holder(self, holder: Memory | None) -> None:
+        if holder:
+            self.complain(f"{holder.id} says: {one_line(holder.content)}")
+
+    def list(self, scope: Scope, options: dict[str, Any]) -> None:
+        paging = read(Paging, given(Paging, options))
+        filters = read(Filters, given(Filters, options))
+        found = list_from(scope, filters, limit=paging.limit, offset=paging.offset, cursor=paging.cursor)
+        if options["json"]:
+            self.print_json(_listing_json(scope, found, paging))
+            return
+        if found.memories:
+            self._print_list(found.memories, options)
+        self.complain(self._where_we_are(len(found.memories), found.total, paging, scope))
+
+    def _where_we_are(self, shown: int, total: int, paging: Paging, scope: Scope) -> str:
+        """On stderr, so that what is on stdout is memories only."""
+        if not total:
+            return f"Nothing in {scope.instance.slug} matches."
+        line = f"{shown} of {printing.counted(total, 'memory', 'memories')} in {scope.instance.slug}."
+        rest = paging.offset + shown
+        return f"{line} More: --offset {rest}" if not paging.cursor and shown and rest < total else line
+
+    def show(self, scope: Scope, options: dict[str, Any]) -> None:
+        memory = find_memory(scope, options["id"])
+        if options["json"]:
+            self.print_json({"memory": memory_json(memory, scope.instance.slug)})
+        elif self.stdout.isatty():
+            self.stdout.write(printing.rich_memory(memory, no_color=options["no_color"]))
+        else:
+            self.stdout.write(printing.plain_memory(memory))
+
+    def delete(self, scope: Scope, options: dict[str, Any]) -> None:
+        filters = read(Filters, given(Filters, options))
+        self._check_choice(filters, options)
+        receipt = self._delete_ids(scope, options) if options["ids"] else self._delete_matching(scope, filters, options)
+        if options["json"]:
+            self.print_json(asdict(receipt))
+        else:
+            self.stdout.write(printing.receipt_line(receipt))
+
+    def _check_choice(self, filters: Filters, options: dict[str, Any]) -> None:
+        # This one widens: alone it would stand for everything there is.
+        narrowed = bool(filters.narrowing().keys() - {"includeSuperseded"})
+        if [bool(options["ids"]), narrowed, options["all"]].count(True) != 1:
+            raise Problem("Say which memories to delete: their ids, or filters, or --all.")
+        if options["ids"] and (filters.narrowing() or options["expected"] is not None):
+            raise Problem("Ids say exactly which memories to delete: leave out filters and --expected.")
+
+    def _delete_ids(self, scope: Scope, options: dict[str, Any]) -> Receipt:
+        memories = [find_memory(scope, id) for id in dict.fromkeys(options["ids"])]
+        self._ask(memories, len(memories), options)
+        return delete_memories(scope, [memory.id for memory in memories])
+
+    def _delete_matching(self, scope: Scope, filters: Filters, options: dict[str, Any]) -> Receipt:
+        found = list_from(scope, filters, limit=SHOWN_BEFORE_DELETING)
+        expected = found.total if options["expected"] is None else options["expected"]
+        if not found.total and not expected:
+            self.fail(f"Nothing in {scope.instance.slug} matches; nothing was deleted.")
+        if expected == found.total:
+            self._ask(found.memories, found.total, options)
+        return delete_matching(scope, filters, expected=expected)
+
+    def _ask(self, memories: Sequence[Memory], total: int, options: dict[str, Any]) -> None:
+        if options["yes"]:
+            return
+        if not sys.stdin.isatty():
+            raise Problem("There is nobody to ask: add --yes to delete.")
+        for memory in memories[:SHOWN_BEFORE_DELETING]:
+            self.complain(f"  {memory.category:<12}  {one_line(memory.content)[:100]}")
+        if total > SHOWN_BEFORE_DELETING:
+            self.complain(f"  … and {total - SHOWN_BEFORE_DELETING:,} more")
+        question = f"Delete {printing.counted(total, 'memory', 'memories')} for good? [y/N] "
+        self.stderr.write(question, style_func=str, ending="")
+        self.stderr.flush()
+        if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+            self.fail("Nothing was deleted.")
+
+    def _print_list(self, memories: Sequence[Memory], options: dict[str, Any]) -> None:
+        if self.stdout.isatty():
+            self.stdout.write(printing.rich_list(memories, no_color=options["no_color"]))
+        else:
+            self.stdout.write(printing.plain_list(memories))
+
+
+def _listing_json(scope: Scope, listing: Listing, paging: Paging) -> dict[str, Any]:
+    return {
+        "total": listing.total,
+        "limit": paging.limit,
+        "offset": paging.offset,
+        "nextCursor": listing.next_cursor,
+        "searchMode": None,
+        "memories": [memory_json(memory, scope.instance.slug) for memory in listing.memories],
+    }

@@ -1,0 +1,104 @@
+"""What our management commands share: an error is a line per reason on stderr and an exit code, not a traceback."""
+
+import os
+import re
+import sys
+from argparse import ArgumentParser
+from typing import Any, NoReturn
+
+from django.core.management.base import BaseCommand
+from django.db import OperationalError, ProgrammingError
+
+from accounts.access import SHELL, Scope, open_instance
+from memoryconsole.errors import Invalid, NotFound, Problem
+from memoryconsole.terminal import json_text, printable
+
+FAILED = 1
+INTERRUPTED = 130
+EXIT_CODES = {400: 2, 404: 3, 409: 4}
+
+
+class ConsoleCommand(BaseCommand):
+    # The checks load every page and endpoint; `check` and `doctor` are there to run them.
+    requires_system_checks = []
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        try:
+            _require_unicode(argv)
+            super().run_from_argv(argv)
+            sys.stdout.flush()
+        except Problem as problem:
+            self.complain(*reasons(problem, self.written_as))
+            sys.exit(EXIT_CODES.get(problem.status, FAILED))
+        except (OperationalError, ProgrammingError) as error:
+            self.fail(database_trouble(error))
+        except KeyboardInterrupt:
+            sys.exit(INTERRUPTED)
+        except BrokenPipeError:
+            # Whoever read our output has seen enough. Python would flush once more on its way out, and complain.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    # Fields that are not written as an option of their own name, and how they are written.
+    written_as: dict[str, str] = {}
+
+    def complain(self, *lines: str) -> None:
+        """Without Django's red: not everything said on stderr is an error, and it would ignore NO_COLOR."""
+        for line in lines:
+            self.stderr.write(printable(line), style_func=str)
+
+    def fail(self, line: str) -> NoReturn:
+        """Say why nothing was done, and stop."""
+        self.complain(line)
+        sys.exit(FAILED)
+
+    def print_json(self, answer: Any) -> None:
+        self.stdout.write(json_text(answer))
+
+
+def _require_unicode(argv: list[str]) -> None:
+    """Bytes that are no UTF-8 arrive as lone surrogates, which no database takes."""
+    try:
+        "".join(argv).encode()
+    except UnicodeEncodeError:
+        raise Problem("The arguments are not valid UTF-8.") from None
+
+
+def add_json_option(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON, with the names the API uses")
+
+
+def open_from_shell(slug: str) -> Scope:
+    """An instance opened by whoever has a shell on the server."""
+    try:
+        return open_instance(SHELL, slug)
+    except NotFound:
+        raise NotFound(f"There is no instance “{slug}”.") from None
+
+
+def reasons(problem: Problem, written_as: dict[str, str]) -> list[str]:
+    if not isinstance(problem, Invalid):
+        return [problem.detail]
+    return [
+        reason if field == "body" else f"{_written(field, written_as)}: {reason}"
+        for field, found in problem.errors.items()
+        for reason in found
+    ]
+
+
+def option_name(field: str) -> str:
+    """`minImportance` and `min_importance` are both written `--min-importance`."""
+    return "--" + re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", field).replace("_", "-").lower()
+
+
+def _written(field: str, written_as: dict[str, str]) -> str:
+    name = field.partition(".")[0]
+    return written_as.get(name) or option_name(name)
+
+
+def database_trouble(error: Exception) -> str:
+    if isinstance(error, ProgrammingError):
+        if getattr(error.__cause__, "sqlstate", "") not in {"42P01", "42703"}:
+            raise error
+        return "The database is not set up for this version yet. Run: manage.py migrate"
+    first_line = str(error).strip().partition("\n")[0]
+    return f"The database does not answer ({first_line}). Run: manage.py doctor"
