@@ -1,0 +1,81 @@
+"""Every endpoint once, with input it accepts: what the tables in test_isolation and test_error_shape go through."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from conversations.models import Conversation
+from instances.models import Instance
+from memories.draft import MemoryChanges
+from memories.models import Memory
+from memories.store import change
+from tests.factories import make_conversation, make_memory, scope_of
+
+
+@dataclass(frozen=True)
+class World:
+    """One instance with something in it."""
+
+    instance: Instance
+    memory: Memory
+    conversation: Conversation
+
+    @property
+    def slug(self) -> str:
+        return self.instance.slug
+
+
+def populate(instance: Instance) -> World:
+    memory = make_memory(instance, f"A secret of {instance.slug}")
+    change(scope_of(instance), memory.id, MemoryChanges(content=f"Another secret of {instance.slug}"))
+    return World(instance, memory, make_conversation(instance, "Hello", "Good morning"))
+
+
+@dataclass(frozen=True)
+class Call:
+    method: str
+    path: str
+    body: Callable[[World], dict[str, Any]] | None = None
+    status: int = 200
+    takes_instance: bool = True
+    for_superadmins: bool = field(default=False)
+
+    def url(self, world: World) -> str:
+        return self.path.format(slug=world.slug, memory=world.memory.id, conversation=world.conversation.id)
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path.split('?')[0]}"
+
+    @property
+    def writes(self) -> bool:
+        return self.method != "GET"
+
+
+CALLS = [
+    Call("GET", "/api/v1/memories?instanceId={slug}"),
+    Call("POST", "/api/v1/memories", lambda w: {"instanceId": w.slug, "content": "New"}, 201),
+    Call("POST", "/api/v1/memories/bulk", lambda w: {"instanceId": w.slug, "memories": [{"content": "New"}]}, 201),
+    Call("POST", "/api/v1/memories/bulk-delete", lambda w: {"instanceId": w.slug, "ids": [str(w.memory.id)]}),
+    Call("GET", "/api/v1/memories/{memory}?instanceId={slug}"),
+    Call("PATCH", "/api/v1/memories/{memory}?instanceId={slug}", lambda w: {"pinned": True}),
+    Call("DELETE", "/api/v1/memories/{memory}?instanceId={slug}"),
+    Call("GET", "/api/v1/memories/{memory}/history?instanceId={slug}"),
+    Call("POST", "/api/v1/memories/{memory}/restore", lambda w: {"instanceId": w.slug, "version": 1}),
+    Call("GET", "/api/v1/conversations?instanceId={slug}"),
+    Call("POST", "/api/v1/conversations", lambda w: {"instanceId": w.slug}, 201),
+    Call("GET", "/api/v1/conversations/{conversation}?instanceId={slug}"),
+    Call(
+        "POST",
+        "/api/v1/conversations/{conversation}/messages",
+        lambda w: {"instanceId": w.slug, "messages": [{"role": "user", "content": "Hi"}]},
+        201,
+    ),
+    Call("GET", "/api/v1/instances/{slug}", takes_instance=False),
+    Call("PATCH", "/api/v1/instances/{slug}", lambda w: {"name": "New name"}, takes_instance=False),
+    Call("DELETE", "/api/v1/instances/{slug}?confirm={slug}", takes_instance=False, for_superadmins=True),
+]
+# These name no instance: a stranger sees an empty list, and may not create.
+WITHOUT_INSTANCE = [
+    Call("GET", "/api/v1/instances", takes_instance=False),
+    Call("POST", "/api/v1/instances", lambda w: {"slug": "new-bot"}, 201, takes_instance=False),
+]

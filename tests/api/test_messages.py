@@ -1,0 +1,120 @@
+"""GET /api/v1/conversations/{id} and POST /api/v1/conversations/{id}/messages"""
+
+from typing import Any
+
+import pytest
+
+from conversations.models import Conversation, Message
+from instances.models import Instance
+from tests.api.calling import Answer, Caller
+from tests.factories import make_conversation
+
+
+def url(conversation: Conversation, query: str = "") -> str:
+    return f"/api/v1/conversations/{conversation.id}?instanceId=support-bot{query}"
+
+
+def add(api: Caller, conversation: Conversation, messages: Any) -> Answer:
+    body = {"instanceId": "support-bot", "messages": messages}
+    return api.post(f"/api/v1/conversations/{conversation.id}/messages", body)
+
+
+def said(answer: Answer) -> list[str]:
+    return [message["content"] for message in answer.json["messages"]]
+
+
+@pytest.fixture
+def conversation(support: Instance) -> Conversation:
+    return make_conversation(support, "Hello", "Good morning", title="A refund")
+
+
+def test_get(api: Caller, conversation: Conversation) -> None:
+    answer = api.get(url(conversation))
+    assert answer.status == 200
+    assert answer.json["conversation"]["title"] == "A refund"
+    assert answer.json["conversation"]["messageCount"] == answer.json["total"] == 2
+    first = answer.json["messages"][0]
+    assert (first["role"], first["content"], first["position"]) == ("user", "Hello", 1)
+    assert first["conversationId"] == str(conversation.id)
+    assert said(answer) == ["Hello", "Good morning"]
+
+
+def test_get_in_parts(api: Caller, support: Instance) -> None:
+    texts = [f"Message {number}" for number in range(7)]
+    conversation = make_conversation(support, *texts)
+    assert said(api.get(url(conversation, "&limit=2&offset=3"))) == texts[3:5]
+    seen, cursor = [], ""
+    while cursor is not None:
+        answer = api.get(url(conversation, f"&limit=3&cursor={cursor}"))
+        seen += said(answer)
+        cursor = answer.json["nextCursor"]
+    assert seen == texts
+
+
+def test_get_bad_input(api: Caller, conversation: Conversation, support: Instance) -> None:
+    for query in ("limit=0", "limit=101", "offset=-1", "cursor=x", "page=1"):
+        assert list(api.get(url(conversation, f"&{query}")).errors) == [query.split("=")[0]]
+    other = make_conversation(support, "One", "Two")
+    cursor = api.get(url(other, "&limit=1")).json["nextCursor"]
+    assert list(api.get(url(conversation, f"&cursor={cursor}")).errors) == ["cursor"]
+
+
+def test_append(api: Caller, conversation: Conversation) -> None:
+    answer = add(
+        api,
+        conversation,
+        [
+            {"role": "user", "content": "I want my money back", "createdAt": "2099-01-01T10:00:00+01:00"},
+            {"role": "assistant", "content": "Of course"},
+        ],
+    )
+    assert answer.status == 201
+    assert [message["position"] for message in answer.json["messages"]] == [3, 4]
+    assert answer.json["messages"][0]["createdAt"] == "2099-01-01T09:00:00Z"
+    shown = api.get(url(conversation))
+    assert said(shown) == ["Hello", "Good morning", "I want my money back", "Of course"]
+    assert shown.json["conversation"]["messageCount"] == 4
+    assert shown.json["conversation"]["lastMessageAt"] == "2099-01-01T09:00:00Z"
+
+
+def test_external_id_makes_it_idempotent(api: Caller, conversation: Conversation) -> None:
+    messages = [{"role": "user", "content": "One", "externalId": "a"}, {"role": "user", "content": "Two"}]
+    first = add(api, conversation, messages)
+    again = add(api, conversation, [messages[0], {"role": "user", "content": "Three", "externalId": "b"}])
+    assert again.json["messages"][0] == first.json["messages"][0]
+    twice = add(api, conversation, [{"role": "user", "content": "Four", "externalId": "c"}] * 2)
+    assert twice.status == 201
+    assert twice.json["messages"][0] == twice.json["messages"][1]
+    assert said(api.get(url(conversation))) == ["Hello", "Good morning", "One", "Two", "Three", "Four"]
+
+
+def test_credentials_are_not_stored(api: Caller, conversation: Conversation) -> None:
+    add(api, conversation, [{"role": "user", "content": "my password: hunter2hunter2"}])
+    assert Message.objects.get(position=3).content == "my password: [redacted password]"
+
+
+@pytest.mark.parametrize(
+    ("messages", "errors"),
+    [
+        ([], {"messages": ["At least 1 is needed."]}),
+        (None, {"messages": ["Send a list."]}),
+        (["Hello"], {"messages.0": ["Send an object."]}),
+        ([{"role": "user", "content": "x"}] * 1001, {"messages": ["At most 1,000 are allowed; this has 1,001."]}),
+        ([{"role": "user", "content": "x"}, {"role": "user", "content": " "}],
+         {"messages.1.content": ["This may not be empty."]}),
+        ([{"role": "user", "content": "a\x00"}], {"messages.0.content": ["The NUL character is not allowed."]}),
+        ([{"role": "user", "content": "x" * 100_001}],
+         {"messages.0.content": ["At most 100,000 characters are allowed; this has 100,001."]}),
+        ([{"role": "robot", "content": "x"}],
+         {"messages.0.role": ["Choose one of: 'user', 'assistant', 'system' or 'tool'."]}),
+        ([{"role": "user"}], {"messages.0.content": ["This field is required."]}),
+        ([{"role": "user", "content": "x", "createdAt": "soon"}],
+         {"messages.0.createdAt": ["Enter a date and time like 2026-05-12T15:00:00Z."]}),
+        ([{"role": "user", "content": "x", "name": "Ann"}], {"messages.0.name": ["Unknown field."]}),
+    ],
+)  # fmt: skip
+def test_bad_input_appends_nothing(
+    messages: Any, errors: dict[str, list[str]], api: Caller, conversation: Conversation
+) -> None:
+    assert add(api, conversation, messages).errors == errors
+    assert Message.objects.count() == 2

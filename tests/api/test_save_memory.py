@@ -1,0 +1,247 @@
+"""POST /api/v1/memories"""
+
+import re
+import uuid
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from accounts.models import User
+from instances.models import Instance
+from memories.models import AuditEntry, Memory, MemoryVersion
+from tests.api.calling import Answer, Caller, signed_in
+from tests.factories import make_conversation, make_memory, make_user
+
+ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+
+
+def save(api: Caller, **fields: Any) -> Answer:
+    return api.post("/api/v1/memories", {"instanceId": "support-bot", "content": "Ann likes tea", **fields})
+
+
+def test_saves_with_defaults(api: Caller) -> None:
+    answer = save(api)
+    assert (answer.status, answer.json["event"]) == (201, "created")
+    assert "redacted" not in answer.json
+    memory = answer.json["memory"]
+    assert uuid.UUID(memory.pop("id")).version == 7
+    assert ISO.fullmatch(memory.pop("createdAt"))
+    assert ISO.fullmatch(memory.pop("updatedAt"))
+    assert memory == {
+        "instanceId": "support-bot",
+        "key": None,
+        "content": "Ann likes tea",
+        "summary": None,
+        "category": "general",
+        "role": "context",
+        "importance": 5,
+        "confidence": 1.0,
+        "tags": [],
+        "pinned": False,
+        "visibility": "instance",
+        "owner": None,
+        "source": "api",
+        "sourceConversationId": None,
+        "sourceMessageIds": [],
+        "occurredAt": None,
+        "channel": None,
+        "expiresAt": None,
+        "evidence": {},
+        "status": "active",
+        "supersededById": None,
+        "supersedeReason": None,
+        "embedding": "pending",
+        "accessCount": 0,
+        "lastAccessedAt": None,
+    }
+
+
+def test_saves_everything(api: Caller, support: Instance) -> None:
+    conversation = make_conversation(support, "I like tea")
+    fields = {
+        "key": "drink",
+        "content": "Ann likes tea ☕",
+        "summary": "tea",
+        "category": "preference",
+        "role": "identity",
+        "importance": 8,
+        "confidence": 0.5,
+        "tags": ["food", "ann"],
+        "pinned": True,
+        "visibility": "private",
+        "owner": "ann",
+        "source": "crm",
+        "sourceConversationId": str(conversation.id),
+        "occurredAt": "2026-05-12T15:00:00Z",
+        "channel": "email",
+        "expiresAt": "2099-01-01T00:00:00Z",
+        "evidence": {"count": 3, "domains": ["a.example"]},
+    }
+    memory = save(api, **fields).json["memory"]
+    assert {name: memory[name] for name in fields} == fields
+    again = api.get(f"/api/v1/memories/{memory['id']}?instanceId=support-bot").json["memory"]
+    assert again == memory
+
+
+def test_other_words(api: Caller) -> None:
+    memory = save(api, kind="skill-note").json["memory"]
+    assert (memory["category"], memory["role"]) == ("general", "lesson")
+    memory = save(api, kind="Fact", type="warning").json["memory"]
+    assert (memory["category"], memory["role"]) == ("fact", "lesson")
+
+
+def test_times_are_answered_in_utc(api: Caller) -> None:
+    memory = save(api, occurredAt="2026-05-12T15:00:00+02:00", expiresAt="2099-05-12 15:00").json["memory"]
+    assert memory["occurredAt"] == "2026-05-12T13:00:00Z"
+    assert memory["expiresAt"] == "2099-05-12T15:00:00Z"
+
+
+def test_source_of_a_person_is_manual(support: Instance) -> None:
+    ann: User = make_user("ann", support)
+    assert save(signed_in(ann)).json["memory"]["source"] == "manual"
+
+
+def test_same_key_updates(api: Caller) -> None:
+    first = save(api, key="drink", importance=9).json["memory"]
+    answer = save(api, key="drink", content="Ann likes coffee")
+    assert (answer.status, answer.json["event"]) == (200, "updated")
+    assert answer.json["memory"]["id"] == first["id"]
+    assert answer.json["memory"]["content"] == "Ann likes coffee"
+    assert answer.json["memory"]["importance"] == 9
+    assert MemoryVersion.objects.get().content == "Ann likes tea"
+
+
+def test_same_key_of_another_owner_is_another_memory(api: Caller) -> None:
+    save(api, key="drink", owner="ann")
+    assert save(api, key="drink", owner="bob").status == 201
+
+
+def test_create_supersedes(api: Caller) -> None:
+    first = save(api, key="drink").json["memory"]
+    answer = save(api, key="drink", content="Ann likes coffee", dedupe="create", supersedeReason="she said so")
+    assert (answer.status, answer.json["event"]) == (201, "created")
+    old = api.get(f"/api/v1/memories/{first['id']}?instanceId=support-bot").json["memory"]
+    assert old["status"] == "superseded"
+    assert old["supersededById"] == answer.json["memory"]["id"]
+    assert old["supersedeReason"] == "she said so"
+
+
+def test_reject_shows_the_current_memory(api: Caller) -> None:
+    first = save(api, key="drink").json["memory"]
+    answer = save(api, key="drink", content="Ann likes coffee", dedupe="reject")
+    assert answer.error == (409, "key_taken")
+    assert answer.json["memory"] == first
+    assert Memory.objects.get().content == "Ann likes tea"
+    assert save(api, key="drink", content="Coffee", dedupe="reject", supersedeReason="new").json["event"] == "updated"
+
+
+def test_credentials_are_not_stored(api: Caller) -> None:
+    answer = save(api, content="The key is sk-proj-abcdefghijklmnopqrstuvwxyz123456")
+    assert answer.json["redacted"] == ["API key"]
+    assert "abcdefghijkl" not in str(answer.json)
+    assert Memory.objects.get().content == "The key is [redacted API key]"
+
+
+def test_limits_are_inclusive(api: Caller) -> None:
+    assert save(api, content="x" * 32_000, importance=1).status == 201
+    assert save(api, content="😀" * 32_000, importance=10).status == 201
+
+
+WRONG_CATEGORY = "is not a category. Choose one of: general, preference, fact, event, relationship, decision."
+LONG = "At most 32,000 characters are allowed; this has 1,000,000."
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "reason"),
+    [
+        ({"content": ""}, "content", "This may not be empty."),
+        ({"content": " \n\t "}, "content", "This may not be empty."),
+        ({"content": None}, "content", "Enter text."),
+        ({"content": 5}, "content", "Enter text."),
+        ({"content": ["x"]}, "content", "Enter text."),
+        ({"content": "x" * 1_000_000}, "content", LONG),
+        ({"content": "a\x00b"}, "content", "The NUL character is not allowed."),
+        ({"category": "food"}, "category", f"“food” {WRONG_CATEGORY}"),
+        ({"kind": "food"}, "category", f"“food” {WRONG_CATEGORY}"),
+        ({"category": 5}, "category", f"“5” {WRONG_CATEGORY}"),
+        ({"importance": 0}, "importance", "Must be at least 1."),
+        ({"importance": 11}, "importance", "Must be at most 10."),
+        ({"importance": "high"}, "importance", "Enter a whole number."),
+        ({"importance": 3.5}, "importance", "Enter a whole number."),
+        ({"importance": True}, "importance", "Enter a number."),
+        ({"importance": None}, "importance", "Enter a whole number."),
+        ({"confidence": 1.1}, "confidence", "Must be at most 1."),
+        ({"confidence": "nan"}, "confidence", "Enter a finite number."),
+        ({"tags": "vip"}, "tags", "Send a list."),
+        ({"tags": ["x" * 65]}, "tags.0", "At most 64 characters are allowed; this has 65."),
+        ({"tags": ["a\x00"]}, "tags.0", "The NUL character is not allowed."),
+        ({"tags": [str(n) for n in range(33)]}, "tags", "At most 32 are allowed; this has 33."),
+        ({"source": "x" * 33}, "source", "At most 32 characters are allowed; this has 33."),
+        ({"occurredAt": "soon"}, "occurredAt", "Enter a date and time like 2026-05-12T15:00:00Z."),
+        ({"expiresAt": "9999-12-31T23:59:59-10:00"}, "expiresAt", "This is before the year 1 or after the year 9999."),
+        ({"evidence": []}, "evidence", "Send an object."),
+        ({"evidence": {"a": "b\x00"}}, "evidence", "The NUL character is not allowed."),
+        ({"evidence": {"a": {"b\x00": 1}}}, "evidence", "The NUL character is not allowed."),
+        ({"dedupe": "ignore"}, "dedupe", "Choose one of: 'update', 'create' or 'reject'."),
+        ({"sourceConversationId": "5"}, "sourceConversationId", "This is not an id."),
+        ({"sourceConversationId": str(uuid.uuid4())}, "sourceConversationId",
+         "There is no such conversation in this instance."),
+        ({"visibility": "private"}, "owner", "A private memory needs an owner."),
+        ({"category": "fact", "kind": "fact"}, "body", "Send category or kind, not both."),
+        ({"id": str(uuid.uuid4())}, "id", "Unknown field."),
+    ],
+)  # fmt: skip
+def test_bad_input(fields: dict[str, Any], field: str, reason: str, api: Caller) -> None:
+    answer = save(api, **fields)
+    assert answer.errors == {field: [reason]}
+    assert len(answer.response.content) < 2000
+    assert not Memory.objects.exists()
+    assert not AuditEntry.objects.exists()
+
+
+def test_infinite_numbers_in_evidence(api: Caller) -> None:
+    raw = b'{"instanceId": "support-bot", "content": "x", "evidence": {"a": [1e999]}}'
+    assert api.send("POST", "/api/v1/memories", raw=raw).errors == {"evidence": ["Numbers must be finite."]}
+
+
+def test_large_evidence(api: Caller) -> None:
+    answer = save(api, evidence={"a": "x" * 40_000})
+    assert list(answer.errors) == ["evidence"]
+
+
+def test_missing_content(api: Caller) -> None:
+    answer = api.post("/api/v1/memories", {"instanceId": "support-bot"})
+    assert answer.errors == {"content": ["This field is required."]}
+
+
+def test_conversation_of_another_instance(api: Caller, sales: Instance) -> None:
+    theirs = make_conversation(sales, "Hello")
+    answer = save(api, sourceConversationId=str(theirs.id))
+    assert answer.errors == {"sourceConversationId": ["There is no such conversation in this instance."]}
+    assert not Memory.objects.exists()
+
+
+def test_key_of_another_instance_is_free(api: Caller, sales: Instance) -> None:
+    make_memory(sales, "Their drink", key="drink")
+    assert save(api, key="drink", dedupe="reject").status == 201
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = [
+    "content", "category", "kind", "role", "type", "importance", "confidence", "key", "summary", "tags", "pinned",
+    "visibility", "owner", "source", "sourceConversationId", "sourceMessageIds", "occurredAt", "channel", "expiresAt",
+    "evidence", "supersedeReason", "dedupe",
+]  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(fields=st.dictionaries(st.sampled_from(FIELDS), anything, max_size=4))
+def test_no_input_breaks_it(api: Caller, fields: dict[str, Any]) -> None:
+    answer = save(api, **fields)
+    assert answer.status in {200, 201} or answer.errors

@@ -1,0 +1,143 @@
+"""The Memory screen as a person uses it."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Console
+
+
+def rows(page: Page) -> list[str]:
+    return page.locator("td.c-content a.memory-text").all_inner_texts()
+
+
+def facts(n: int, **fields: object) -> list[dict[str, object]]:
+    return [{"content": f"Fact number {i}", "category": "fact", **fields} for i in range(n)]
+
+
+def test_sign_in_pick_an_instance_and_browse(console: Console, page: Page) -> None:
+    page.goto("/")
+    page.get_by_label("Instance").select_option("support-bot")
+    expect(page).to_have_url(re.compile("instance=support-bot"))
+    assert len(rows(page)) > 10
+    page.get_by_label("Instance").select_option("sales-bot")
+    expect(page).to_have_url(re.compile("instance=sales-bot"))
+    page.goto("/memory")
+    expect(page).to_have_url(re.compile("instance=sales-bot"))
+
+
+def test_filter_page_back_and_reload(console: Console, page: Page) -> None:
+    slug = console.instance("browse-bot", *facts(40), {"content": "An event", "category": "event", "tags": ["vip"]})
+    page.goto(f"/memory?instance={slug}")
+    page.get_by_role("link", name="Fact 40").click()
+    expect(page.get_by_role("link", name="Fact 40")).to_have_attribute("aria-current", "true")
+    expect(page).to_have_url(re.compile("category=fact"))
+    page.get_by_role("link", name="Next page").click()
+    expect(page.get_by_text("26–40 of 40")).to_be_visible()
+    page.reload()
+    expect(page.get_by_text("26–40 of 40")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_text("1–25 of 40")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_text("1–25 of 41")).to_be_visible()
+    page.get_by_text("Filters", exact=True).click()
+    page.get_by_label("Tag", exact=True).fill("vip")
+    page.get_by_label("Tag", exact=True).press("Tab")
+    expect(page.get_by_text("Tag: vip")).to_be_visible()
+    assert rows(page) == ["An event"]
+    assert "role=" not in page.url
+    page.get_by_title("Remove this filter").click()
+    expect(page.get_by_text("1–25 of 41")).to_be_visible()
+
+
+def test_create_with_an_error_then_with_success(console: Console, page: Page) -> None:
+    slug = console.instance("create-bot")
+    page.goto(f"/memory?instance={slug}")
+    expect(page.get_by_text("remembers nothing yet")).to_be_visible()
+    page.get_by_role("link", name="New memory").first.click()
+    page.get_by_role("button", name="Save memory").click()
+    expect(page.get_by_text("This may not be empty.")).to_be_visible()
+    page.get_by_label("Content").fill("Carol manages Dan's team.")
+    page.get_by_label("Category").select_option("relationship")
+    page.get_by_label("9", exact=True).check(force=True)
+    page.get_by_text("More", exact=True).click()
+    page.get_by_label("Tags").fill("people, org")
+    page.get_by_role("button", name="Save memory").click()
+    expect(page.get_by_text("Saved. The assistant can use it on its next turn.")).to_be_visible()
+    assert rows(page) == ["Carol manages Dan's team."]
+    memory = console.api("GET", f"/memories?instanceId={slug}")["memories"][0]
+    assert (memory["category"], memory["importance"], memory["tags"]) == ("relationship", 9, ["people", "org"])
+
+
+def test_pin_without_leaving_the_list(console: Console, page: Page) -> None:
+    slug = console.instance("pin-bot", *facts(2))
+    page.goto(f"/memory?instance={slug}")
+    pin = page.get_by_role("button", name="Pin", exact=True).first
+    expect(pin).to_have_attribute("aria-pressed", "false")
+    pin.click()
+    expect(page.locator("tr button[aria-pressed=true]")).to_have_count(1)
+    assert console.api("GET", f"/memories?instanceId={slug}&pinned=true")["total"] == 1
+    page.reload()
+    expect(page.locator("tr button[aria-pressed=true]")).to_have_count(1)
+
+
+def test_delete_one_from_its_row(console: Console, page: Page) -> None:
+    slug = console.instance("trash-bot", *facts(2))
+    page.goto(f"/memory?instance={slug}")
+    page.get_by_role("link", name="Delete").first.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("Delete this memory for good?")).to_be_visible()
+    dialog.get_by_role("link", name="Keep it").click()
+    expect(dialog).to_be_hidden()
+    page.get_by_role("link", name="Delete").first.click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("Deleted 1 memory.")).to_be_visible()
+    assert console.api("GET", f"/memories?instanceId={slug}")["total"] == 1
+
+
+def test_bulk_delete_lists_what_goes_first(console: Console, page: Page) -> None:
+    slug = console.instance("bulk-bot", *facts(30), {"content": "Stays", "category": "event"})
+    page.goto(f"/memory?instance={slug}&category=fact")
+    page.get_by_label("Select this page").check()
+    expect(page.get_by_text("25 selected")).to_be_visible()
+    page.get_by_role("link", name="Select all 30 matching").click()
+    expect(page.get_by_text("All 30 selected")).to_be_visible()
+    page.get_by_role("button", name="Delete…").click()
+    expect(page.get_by_role("heading", name="Delete 30 memories")).to_be_visible()
+    expect(page.get_by_text("Fact number 29")).to_be_visible()
+    assert console.api("GET", f"/memories?instanceId={slug}")["total"] == 31
+    page.get_by_role("button", name="Delete 30 memories").click()
+    expect(page.get_by_text("Deleted 30 memories.")).to_be_visible()
+    assert console.api("GET", f"/memories?instanceId={slug}")["total"] == 1
+
+
+def test_bulk_change_of_single_rows(console: Console, page: Page) -> None:
+    slug = console.instance("change-bot", *facts(3))
+    page.goto(f"/memory?instance={slug}")
+    expect(page.get_by_role("button", name="Set category")).to_be_hidden()
+    page.locator("input[name=ids]").nth(0).check()
+    page.locator("input[name=ids]").nth(2).check()
+    expect(page.get_by_text("2 selected")).to_be_visible()
+    page.get_by_label("New category").select_option("decision")
+    page.get_by_role("button", name="Set category").click()
+    expect(page.get_by_text("Changed 2 memories.")).to_be_visible()
+    assert console.api("GET", f"/memories?instanceId={slug}&category=decision")["total"] == 2
+
+
+def test_everything_works_without_scripts(console: Console, page: Page) -> None:
+    slug = console.instance("plain-bot", *facts(30))
+    context = page.context.browser.new_context(  # type: ignore[union-attr]
+        base_url=console.url, java_script_enabled=False, storage_state=page.context.storage_state()
+    )
+    plain = context.new_page()
+    plain.goto(f"/memory?instance={slug}")
+    plain.get_by_role("link", name="Select page").click()
+    plain.get_by_role("button", name="Pin", exact=True).first.click()
+    plain.goto(f"/memory?instance={slug}&select=page")
+    plain.get_by_role("button", name="Delete…").click()
+    plain.get_by_role("button", name="Delete 25 memories").click()
+    expect(plain.get_by_text("Deleted 25 memories.")).to_be_visible()
+    plain.get_by_role("link", name="Delete").first.click()
+    plain.get_by_role("button", name="Delete").click()
+    expect(plain.get_by_text("Deleted 1 memory.")).to_be_visible()
+    context.close()

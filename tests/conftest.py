@@ -1,0 +1,41 @@
+"""One PostgreSQL for all tests: our own embedded server, in a directory that is thrown away afterwards."""
+
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import django
+import pytest
+
+from tests.environment import DATA_DIR, IS_WORKER
+
+# Other conftests import models, and pytest may import them before pytest-django sets Django up.
+django.setup()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    from django.conf import settings
+
+    from memoryconsole import embedded
+
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    # The first process starts it and outlives the xdist workers, which end without exit handlers.
+    if not IS_WORKER:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        embedded.ensure_running()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    from memoryconsole import embedded
+
+    if not IS_WORKER:
+        embedded.server().stop("immediate")
+        discard(DATA_DIR)
+
+
+def discard(data_dir: Path) -> None:
+    """Remove a data directory and, where root keeps it elsewhere, its cluster."""
+    cluster = (data_dir / "postgres").resolve()
+    shutil.rmtree(data_dir, ignore_errors=True)
+    shutil.rmtree(cluster, ignore_errors=True)

@@ -1,0 +1,46 @@
+import pytest
+
+from memoryconsole.scrub import scrub
+
+# Assembled here so that no file of the project contains anything shaped like a credential.
+SECRETS = [
+    "sk-" + "proj-" + "a1B2" * 8,
+    "AKIA" + "ABCDEFGHIJKLMNOP",
+    "gh" + "p_" + "x" * 36,
+    "xox" + "b-" + "123456789012-abcdef",
+    "AI" + "za" + "s" * 35,
+    "ey" + "J" + "hbGciOiJI.ey" + "J" + "zdWIiOiIx.c2lnbmF0dXJl",
+    "mc_" + "0a1b2c3d" + "_" + "k" * 43,
+    "-----BEGIN RSA PRIVATE " + "KEY-----\nabc\n-----END RSA PRIVATE " + "KEY-----",
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_a_credential_is_replaced_and_the_rest_stays(secret: str) -> None:
+    text, found = scrub(f"Use {secret} for the staging server.")
+    assert secret not in text
+    assert text.startswith("Use [redacted ")
+    assert text.endswith(" for the staging server.")
+    assert len(found) == 1
+
+
+def test_a_password_in_words_or_in_an_address_is_replaced() -> None:
+    assert scrub("The password: hunter2000, they said.")[0] == "The password: [redacted password], they said."
+    assert scrub("postgres://bob:" + "s3cretpw@db/x")[0] == "postgres://[redacted password]@db/x"
+    assert "abcdef0123456789" not in scrub("Authorization: Bearer abcdef0123456789")[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Bob's office is in Munich.",
+        "The password policy requires 12 characters.",
+        "Her API key expired, so she asked for a new one.",
+        "See https://example.com/a/b?c=d for details.",
+        "The task-force meets on Tuesday; ask-me-anything afterwards.",
+        "Ticket 01a1e464-c166-76bb-b939-dd59bab3e80b is closed.",
+        "",
+    ],
+)
+def test_ordinary_text_is_left_alone(text: str) -> None:
+    assert scrub(text) == (text, [])

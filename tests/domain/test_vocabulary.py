@@ -1,0 +1,42 @@
+import pytest
+
+from memories.vocabulary import Category, Role, category_named, role_named
+
+
+def test_the_six_categories_and_the_six_roles() -> None:
+    assert Category.values == ["general", "preference", "fact", "event", "relationship", "decision"]
+    assert Role.values == ["identity", "lesson", "decision", "context", "reference", "historical"]
+
+
+@pytest.mark.parametrize(
+    ("word", "role"),
+    [
+        ("core", "identity"),
+        ("self", "identity"),
+        ("warning", "lesson"),
+        ("insight", "lesson"),
+        ("learning", "lesson"),
+        ("commitment", "decision"),
+        ("choice", "decision"),
+        ("active", "context"),
+        ("background", "context"),
+        ("pointer", "reference"),
+        ("link", "reference"),
+        ("archive", "historical"),
+        ("past", "historical"),
+        (" Lesson ", "lesson"),
+    ],
+)
+def test_other_words_for_roles(word: str, role: str) -> None:
+    assert role_named(word) == role
+
+
+def test_a_skill_note_is_a_general_lesson() -> None:
+    assert category_named("skill-note") == (Category.GENERAL, Role.LESSON)
+
+
+def test_an_unknown_word_lists_what_is_allowed() -> None:
+    with pytest.raises(ValueError, match="general, preference, fact, event, relationship, decision"):
+        category_named("opinion")
+    with pytest.raises(ValueError, match="identity, lesson"):
+        role_named("boss")

@@ -1,0 +1,28 @@
+"""The environment of the tests, with nothing of the developer's in it. To be imported before the settings are."""
+
+import os
+import re
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+KEPT = {"PG_BIN_DIR"}
+IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
+
+
+def documented_variables() -> set[str]:
+    return set(re.findall(r"^# ([A-Z_]+)=", (ROOT / ".env.example").read_text(), flags=re.MULTILINE))
+
+
+# Workers inherit what the first process prepared.
+if not IS_WORKER:
+    for name in documented_variables() - KEPT:
+        os.environ.pop(name, None)
+    os.environ |= {
+        "IGNORE_DOTENV": "yes",
+        "DATA_DIR": tempfile.mkdtemp(prefix="memory-console-tests-"),
+        "PG_FSYNC": "no",
+        "LOG_LEVEL": "WARNING",
+        "DJANGO_SETTINGS_MODULE": "memoryconsole.settings",
+    }
+DATA_DIR = Path(os.environ["DATA_DIR"])

@@ -1,0 +1,61 @@
+"""People, instances and memories for tests, made through the same functions the product uses."""
+
+from itertools import count
+from typing import Any
+
+from accounts.access import SHELL, Actor, Scope, open_instance
+from accounts.keys import Grants, create_key
+from accounts.models import Membership, User
+from conversations.models import Conversation
+from conversations.store import ConversationDraft, MessageDraft, add_messages, open_conversation
+from instances.models import Instance
+from instances.store import InstanceDraft, create_instance
+from memories.draft import MemoryDraft
+from memories.models import Memory
+from memories.store import save, save_many
+from memoryconsole.inputs import read
+
+_numbers = count(1)
+PASSWORD = "correct horse battery"
+
+
+def make_instance(slug: str = "", **settings: Any) -> Instance:
+    return create_instance(SHELL, InstanceDraft(slug=slug or f"bot-{next(_numbers)}", **settings))
+
+
+def make_user(username: str = "", *instances: Instance, superadmin: bool = False) -> User:
+    user = User.objects.create_user(username or f"user{next(_numbers)}", PASSWORD, is_superadmin=superadmin)
+    Membership.objects.bulk_create(Membership(user=user, instance=instance) for instance in instances)
+    return user
+
+
+def make_key(*instances: Instance, **grants: bool) -> str:
+    """The whole key, as a program would hold it; without instances it reaches all of them."""
+    granted = Grants(all_instances=not instances, **grants)
+    return create_key(SHELL, name=f"key {next(_numbers)}", instances=instances, grants=granted)[1]
+
+
+def scope_of(instance: Instance, actor: Actor = SHELL) -> Scope:
+    return open_instance(actor, instance.slug)
+
+
+def make_memory(instance: Instance, content: str = "", **fields: Any) -> Memory:
+    draft = read(MemoryDraft, {"content": content or f"Memory number {next(_numbers)}", **fields})
+    return save(scope_of(instance), draft).memory
+
+
+def make_memories(instance: Instance, number: int, **fields: Any) -> list[Memory]:
+    drafts = [read(MemoryDraft, {"content": f"Memory number {next(_numbers)}", **fields}) for _ in range(number)]
+    return save_many(scope_of(instance), drafts)
+
+
+def make_conversation(instance: Instance, *messages: str, **fields: Any) -> Conversation:
+    """Messages alternate between the user and the assistant."""
+    scope = scope_of(instance)
+    conversation = open_conversation(scope, read(ConversationDraft, fields)).conversation
+    roles = ("user", "assistant")
+    drafts = [read(MessageDraft, {"role": roles[n % 2], "content": text}) for n, text in enumerate(messages)]
+    if drafts:
+        add_messages(scope, conversation.id, drafts)
+    conversation.refresh_from_db()
+    return conversation

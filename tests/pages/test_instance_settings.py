@@ -1,0 +1,176 @@
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.models import AccountEvent
+from instances.forms import SettingsForm
+from instances.models import Instance
+from tests.pages.openai_stub import GOOD_KEY, openai_stub
+
+pytestmark = pytest.mark.django_db
+URL = "/instances/support-bot/settings"
+
+
+def filled(instance: Instance, **changes: Any) -> dict[str, Any]:
+    """What a browser sends when only the changes were made."""
+    form = SettingsForm(instance=instance, is_superadmin=True)
+    values = {name: form[name].value() for name in form.fields}
+    sent = {**values, **changes}
+    return {name: "on" if value is True else value for name, value in sent.items() if value not in (None, False)}
+
+
+def test_every_setting_is_there_with_its_help(alice: Client, support: Instance) -> None:
+    page = alice.get(URL).content.decode()
+
+    for name in SettingsForm.base_fields:
+        if name not in {"team", "organisation", "openai_key", "remove_openai_key"}:
+            assert f'id="{name}"' in page
+    assert 'id="openai-key"' in page
+    assert "the default is 8." in page
+
+
+def test_settings_are_saved(alice: Client, support: Instance) -> None:
+    changes = {
+        "name": "Help",
+        "language": "german",
+        "embedder": "offline",
+        "recall_limit": "12",
+        "dedupe_threshold": "0.95",
+    }
+
+    response = alice.post(URL, filled(support, memory_enabled=False, **changes))
+
+    assert response.url == URL
+    support.refresh_from_db()
+    assert (support.name, support.language, support.embedder) == ("Help", "german", "offline")
+    assert (support.memory_enabled, support.recall_limit, support.dedupe_threshold) == (False, 12, 0.95)
+    fields = AccountEvent.objects.get(action="instance changed").detail["fields"]
+    assert fields == ["dedupe_threshold", "embedder", "language", "memory_enabled", "name", "recall_limit"]
+    assert "The settings are saved." in alice.get(URL).content.decode()
+
+
+def test_a_save_leaves_alone_what_somebody_else_changed(alice: Client, support: Instance) -> None:
+    seen = filled(support, name="Help")
+    Instance.objects.update(recall_limit=20)
+    alice.post(URL, {**seen, "recall_limit": "20"})
+    support.refresh_from_db()
+    assert (support.name, support.recall_limit) == ("Help", 20)
+
+
+def test_only_superadmins_move_an_instance(alice: Client, superadmin: Client, support: Instance) -> None:
+    alice.post(URL, filled(support, team="Pirates", organisation="Elsewhere"))
+    support.refresh_from_db()
+    assert str(support.team) == "default"
+
+    superadmin.post(URL, filled(support, team="Care", organisation="Example Ltd"))
+    support = Instance.objects.get()
+    assert (str(support.team), str(support.team.organisation)) == ("Care", "Example Ltd")
+
+
+def test_a_key_is_kept_secret_and_takes_the_warning_away(alice: Client, support: Instance) -> None:
+    assert "no OpenAI or Azure key reaches this instance" in alice.get(URL).content.decode()
+
+    alice.post(URL, filled(support, openai_key=GOOD_KEY))
+
+    page = alice.get(URL).content.decode()
+    assert "••••abcd" in page
+    assert GOOD_KEY not in page
+    assert "no OpenAI or Azure key reaches this instance" not in page
+    support.refresh_from_db()
+    assert support.openai_key == GOOD_KEY
+
+    alice.post(URL, filled(support, name="Help"))
+    support.refresh_from_db()
+    assert support.openai_key == GOOD_KEY
+
+    alice.post(URL, filled(support, openai_key="sk-other-0123456789-wxyz"))
+    assert "••••wxyz" in alice.get(URL).content.decode()
+
+    alice.post(URL, filled(support, remove_openai_key="on"))
+    support.refresh_from_db()
+    assert (support.openai_key, support.openai_key_last4) == ("", "")
+    assert "no OpenAI or Azure key reaches this instance" in alice.get(URL).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"name": ""}, "This field is required."),
+        ({"name": "n" * 101}, "at most 100 characters"),
+        ({"name": "a\x00b"}, "Null characters are not allowed."),
+        ({"language": "klingon"}, "klingon is not one of the available choices"),
+        ({"embedder": "magic"}, "magic is not one of the available choices"),
+        ({"openai_key": "short"}, "This does not look like an API key."),
+        ({"openai_key": "sk-with a blank in it"}, "This does not look like an API key."),
+        ({"recall_limit": "0"}, "Choose a value from 1 to 50."),
+        ({"recall_limit": "51"}, "Choose a value from 1 to 50."),
+        ({"recall_limit": "9" * 30}, "Choose a value from 1 to 50."),
+        ({"recall_limit": "3.5"}, "Enter a whole number."),
+        ({"recall_limit": "many"}, "Enter a whole number."),
+        ({"recall_limit": ""}, "This field is required."),
+        ({"recall_threshold": "1.01"}, "Choose a value from 0 to 1."),
+        ({"recall_threshold": "nan"}, "Enter a number."),
+        ({"auto_approve_importance": "12"}, "Choose a value from 1 to 11."),
+    ],
+)
+def test_bad_input_is_said_at_the_field_and_changes_nothing(
+    alice: Client, support: Instance, changes: dict[str, str], says: str
+) -> None:
+    values = {"name": "Changed", **changes}
+
+    response = alice.post(URL, filled(support, **values))
+
+    page = response.content.decode()
+    assert response.status_code == 200
+    assert says in page
+    assert "Nothing was saved." in page
+    if "openai_key" in changes:
+        assert changes["openai_key"] not in page
+    assert Instance.objects.filter(name="Support bot", recall_limit=8, openai_key_last4="").exists()
+    assert not AccountEvent.objects.filter(action="instance changed").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [
+        (GOOD_KEY, "The key works."),
+        ("sk-wrong-0123456789-abcd", "The API does not accept this key."),
+        ("sk-poor-0123456789-abcd", "its quota is used up or it is being rate limited"),
+        ("sk-shut-0123456789-abcd", "does not let it list models"),
+        ("short", "This does not look like an API key."),
+        ("", "There is no key to test."),
+    ],
+)
+def test_a_key_can_be_tested(alice: Client, support: Instance, settings: Any, key: str, says: str) -> None:
+    with openai_stub() as url:
+        settings.OPENAI_BASE_URL = url
+        fragment = alice.post(f"{URL}/test-key", {"openai_key": key}, headers={"HX-Request": "true"})
+        whole = alice.post(f"{URL}/test-key", filled(support, openai_key=key, name="Not saved yet"))
+
+    assert says in fragment.content.decode()
+    assert "<html" not in fragment.content.decode()
+    assert says in whole.content.decode()
+    assert 'value="Not saved yet"' in whole.content.decode()
+    assert not key or key not in whole.content.decode()
+    support.refresh_from_db()
+    assert (support.name, support.openai_key) == ("Support bot", "")
+
+
+def test_the_saved_key_is_tested_when_none_is_entered(alice: Client, support: Instance, settings: Any) -> None:
+    alice.post(URL, filled(support, openai_key=GOOD_KEY))
+    with openai_stub() as url:
+        settings.OPENAI_BASE_URL = url
+        assert "The key works." in alice.post(f"{URL}/test-key", {"openai_key": ""}).content.decode()
+    settings.OPENAI_BASE_URL = "http://127.0.0.1:1/v1"
+    assert "cannot be reached" in alice.post(f"{URL}/test-key", {"openai_key": ""}).content.decode()
+
+
+def test_strangers_find_nothing(mallory: Client, client: Client, support: Instance) -> None:
+    for path in (URL, "/instances/no-such-bot/settings", "/instances/%00/settings", "/instances/A b/settings"):
+        assert client.get(path).url.startswith("/login?next=/instances/")
+        assert mallory.get(path).status_code == 404
+        assert mallory.post(path, filled(support, name="Mine")).status_code == 404
+        assert mallory.post(f"{path}/test-key", {"openai_key": GOOD_KEY}).status_code == 404
+    support.refresh_from_db()
+    assert support.name == "Support bot"

@@ -1,0 +1,95 @@
+from datetime import timedelta
+
+import pytest
+from axes.models import AccessAttempt
+from django.test import Client
+from django.utils import timezone
+
+from tests.factories import PASSWORD, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def sign_in(client: Client, username: str, password: str, **more: str):
+    return client.post("/login", {"username": username, "password": password, **more})
+
+
+def test_it_works(client: Client) -> None:
+    make_user("alice")
+    assert "Sign in" in client.get("/login").content.decode()
+
+    response = sign_in(client, "alice", PASSWORD)
+
+    assert response.status_code == 302
+    assert response.url == "/memory"
+    assert client.get("/keys").status_code == 200
+
+
+def test_it_goes_on_to_the_page_that_was_asked_for(client: Client) -> None:
+    make_user("alice")
+    response = client.get("/conversations?instance=support-bot")
+    assert response.url == "/login?next=/conversations%3Finstance%3Dsupport-bot"
+
+    response = sign_in(client, "alice", PASSWORD, next="/conversations?instance=support-bot")
+
+    assert response.url == "/conversations?instance=support-bot"
+
+
+@pytest.mark.parametrize("next", ["https://evil.example/", "//evil.example/", "javascript:alert(1)", "\x00"])
+def test_it_never_leads_to_another_site(client: Client, next: str) -> None:
+    make_user("alice")
+    assert sign_in(client, "alice", PASSWORD, next=next).url == "/memory"
+
+
+def test_somebody_signed_in_goes_on(alice: Client) -> None:
+    assert alice.get("/login?next=/keys").url == "/keys"
+
+
+@pytest.mark.parametrize(
+    ("username", "password"),
+    [("alice", "wrong"), ("nobody", PASSWORD), ("bo\x00b", PASSWORD), ("", ""), ("b" * 500, "x")],
+)
+def test_a_wrong_name_or_password_is_said(client: Client, username: str, password: str) -> None:
+    make_user("alice")
+
+    response = sign_in(client, username, password)
+
+    assert response.status_code == 200
+    assert 'class="form-errors"' in response.content.decode() or 'class="error"' in response.content.decode()
+    assert client.get("/keys").status_code == 302
+
+
+def test_somebody_switched_off_cannot_sign_in(client: Client) -> None:
+    user = make_user("alice")
+    user.is_active = False
+    user.save()
+    assert "The name or the password is wrong." in sign_in(client, "alice", PASSWORD).content.decode()
+
+
+def test_too_many_failures_say_when_to_try_again(client: Client) -> None:
+    make_user("alice")
+    for _ in range(8):
+        response = sign_in(client, "alice", "wrong")
+
+    assert response.status_code == 429
+    assert response.headers["Retry-After"] == "900"
+    assert "Try again in 15 minutes" in response.content.decode()
+    assert sign_in(client, "alice", PASSWORD).status_code == 429
+    assert client.get("/login").status_code == 200
+
+    AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=16))
+    assert sign_in(client, "alice", PASSWORD).url == "/memory"
+
+
+def test_a_session_that_ended_sends_the_window_to_the_form(client: Client) -> None:
+    headers = {"HX-Request": "true", "HX-Current-URL": "http://testserver/conversations?instance=support-bot"}
+
+    response = client.get("/conversations?instance=support-bot", headers=headers, follow=True)
+
+    assert response.headers["HX-Redirect"] == "/login?next=%2Fconversations%3Finstance%3Dsupport-bot"
+
+
+def test_signing_out_is_a_post(alice: Client) -> None:
+    assert alice.get("/logout").status_code == 405
+    assert alice.post("/logout").url == "/login"
+    assert alice.get("/keys").status_code == 302

@@ -1,0 +1,124 @@
+"""POST /memory/bulk and /memory/bulk-delete"""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from instances.models import Instance
+from memories.models import Memory, MemoryVersion
+from tests.factories import make_memories, make_memory
+
+pytestmark = pytest.mark.django_db
+
+BULK = "/memory/bulk?instance=support-bot"
+DELETE = "/memory/bulk-delete?instance=support-bot"
+
+
+def ids(*memories: Memory) -> list[str]:
+    return [str(memory.id) for memory in memories]
+
+
+def values(instance: Instance, field: str) -> list[Any]:
+    return list(Memory.objects.filter(instance=instance).order_by("id").values_list(field, flat=True))
+
+
+@pytest.mark.parametrize(
+    ("action", "sent", "field", "after"),
+    [
+        ("category", {"category": "event"}, "category", ["event", "event", "general"]),
+        ("importance", {"importance": "9"}, "importance", [9, 9, 5]),
+        ("tag", {"tag": "vip"}, "tags", [["vip"], ["vip"], []]),
+        ("pin", {}, "pinned", [True, True, False]),
+    ],
+)
+def test_one_change_for_the_selected(
+    alice: Client, support: Instance, action: str, sent: dict[str, str], field: str, after: list[Any]
+) -> None:
+    memories = make_memories(support, 3)
+    response = alice.post(BULK, {"ids": ids(*memories[:2]), "action": action, **sent}, follow=True)
+    assert "Changed 2 memories." in response.content.decode()
+    assert values(support, field) == after
+
+
+def test_a_bulk_change_of_what_they_say_leaves_versions(alice: Client, support: Instance) -> None:
+    memories = make_memories(support, 3)
+    alice.post(BULK, {"ids": ids(*memories), "action": "category", "category": "fact"})
+    alice.post(BULK, {"ids": ids(*memories), "action": "pin"})
+    assert MemoryVersion.objects.filter(instance=support, reason="bulk change").count() == 3
+    response = alice.post(BULK, {"ids": ids(*memories), "action": "category", "category": "fact"}, follow=True)
+    assert "Changed 0 memories. 3 already were." in response.content.decode()
+    assert MemoryVersion.objects.count() == 3
+
+
+def test_all_matching_means_the_filters_in_the_url(alice: Client, support: Instance) -> None:
+    make_memories(support, 30, category="fact")
+    make_memories(support, 2)
+    alice.post(f"{BULK}&category=fact", {"all": "1", "expected": "30", "action": "importance", "importance": "1"})
+    assert Memory.objects.filter(instance=support, importance=1).count() == 30
+
+
+def test_before_deleting_a_page_lists_what_goes(alice: Client, support: Instance) -> None:
+    kept = make_memory(support, "stays")
+    memories = [make_memory(support, "goes one"), make_memory(support, "goes two")]
+    html = alice.post(BULK, {"ids": ids(*memories), "action": "delete"}).content.decode()
+    assert "Delete 2 memories" in html
+    assert "goes one" in html
+    assert "goes two" in html
+    assert "stays" not in html
+    assert Memory.objects.count() == 3
+    response = alice.post(DELETE, {"ids": ids(*memories)}, follow=True)
+    assert "Deleted 2 memories. Nothing of it is left." in response.content.decode()
+    assert list(Memory.objects.all()) == [kept]
+
+
+def test_deleting_everything_that_matches(alice: Client, support: Instance, sales: Instance) -> None:
+    make_memories(support, 120, category="event")
+    make_memories(support, 1)
+    make_memories(sales, 2, category="event")
+    html = alice.post(f"{BULK}&category=event", {"all": "1", "expected": "120", "action": "delete"}).content.decode()
+    assert "Delete 120 memories" in html
+    assert "… and 20 more." in html
+    alice.post(f"{DELETE}&category=event", {"all": "1", "expected": "120"})
+    assert Memory.objects.filter(instance=support).count() == 1
+    assert Memory.objects.filter(instance=sales).count() == 2
+
+
+def test_a_list_that_has_changed_deletes_nothing(alice: Client, support: Instance) -> None:
+    make_memories(support, 3)
+    response = alice.post(DELETE, {"all": "1", "expected": "2"}, follow=True)
+    assert "3 memories match now, not 2. Nothing was deleted." in response.content.decode()
+    assert Memory.objects.count() == 3
+    response = alice.post(BULK, {"all": "1", "expected": "2", "action": "pin"}, follow=True)
+    assert "Nothing was changed." in response.content.decode()
+    assert not Memory.objects.filter(pinned=True).exists()
+
+
+def test_nothing_selected_and_nonsense(alice: Client, support: Instance) -> None:
+    memory = make_memory(support)
+    for sent, said in (
+        ({"action": "delete"}, "Nothing is selected."),
+        ({"action": "explode", "ids": ids(memory)}, "Choose what to do with the selected memories."),
+        ({"action": "importance", "importance": "11", "ids": ids(memory)}, "Must be at most 10."),
+        ({"action": "category", "category": "opinion", "ids": ids(memory)}, "is not a category"),
+        ({"action": "tag", "tag": " ", "ids": ids(memory)}, "Enter the tag to add."),
+    ):
+        assert said in alice.post(BULK, sent, follow=True).content.decode()
+    assert alice.post(BULK, {"ids": "nonsense", "action": "pin"}).status_code == 404
+    assert Memory.objects.get(instance=support).importance == 5
+
+
+def test_foreign_ids_change_and_delete_nothing(alice: Client, support: Instance, sales: Instance) -> None:
+    own, foreign = make_memory(support), make_memory(sales)
+    response = alice.post(DELETE, {"ids": ids(own, foreign)}, follow=True)
+    assert "1 of 2 memories are not in this instance. Nothing was deleted." in response.content.decode()
+    alice.post(BULK, {"ids": ids(own, foreign), "action": "pin"})
+    assert not Memory.objects.get(pk=foreign.pk).pinned
+    assert Memory.objects.count() == 2
+
+
+def test_strangers_get_a_404(mallory: Client, support: Instance) -> None:
+    memory = make_memory(support)
+    assert mallory.post(BULK, {"ids": ids(memory), "action": "pin"}).status_code == 404
+    assert mallory.post(DELETE, {"ids": ids(memory)}).status_code == 404
+    assert Memory.objects.count() == 1

@@ -1,0 +1,63 @@
+"""GET /memory/<id>"""
+
+import pytest
+from django.test import Client
+
+from instances.models import Instance
+from tests.factories import make_conversation, make_memory
+
+pytestmark = pytest.mark.django_db
+
+
+def test_it_shows_everything_known(alice: Client, support: Instance) -> None:
+    conversation = make_conversation(support, title="Renewal call")
+    memory = make_memory(
+        support,
+        "Carol manages Dan's team.",
+        category="relationship",
+        role="identity",
+        importance=9,
+        key="carol-dan",
+        tags=["people"],
+        owner="erin",
+        channel="email",
+        evidence={"corroborated": 3},
+        sourceConversationId=str(conversation.id),
+    )
+    html = alice.get(f"/memory/{memory.id}?instance=support-bot").content.decode()
+    for part in ("Carol manages Dan&#x27;s team.", "Relationship", "Identity", "carol-dan", "people", "erin", "email"):
+        assert part in html
+    assert f'href="/conversations/{conversation.id}?instance=support-bot">Renewal call</a>' in html
+    assert "<dt>corroborated</dt><dd>3</dd>" in html
+    assert str(memory.id) in html
+    assert "It has always said this." in html
+
+
+def test_earlier_versions_are_there(alice: Client, support: Instance) -> None:
+    memory = make_memory(support, "The demo is on Monday.", key="demo")
+    make_memory(support, "The demo is on Tuesday.", key="demo", supersedeReason="Acme moved it")
+    html = alice.get(f"/memory/{memory.id}?instance=support-bot").content.decode()
+    assert "The demo is on Monday." in html
+    assert "The demo is on Tuesday." in html
+    assert "Acme moved it" in html
+
+
+def test_strangers_get_the_same_404_as_for_nothing(mallory: Client, alice: Client, support: Instance) -> None:
+    memory = make_memory(support, "private business")
+    nothing = "01a1e464-c166-76bb-b939-dd59bab3e80b"
+    for url in (
+        f"/memory/{memory.id}?instance=support-bot",
+        f"/memory/{memory.id}?instance=sales-bot",
+        f"/memory/{nothing}?instance=sales-bot",
+    ):
+        response = mallory.get(url)
+        assert response.status_code == 404
+        assert "private business" not in response.content.decode()
+    assert alice.get(f"/memory/{nothing}?instance=support-bot").status_code == 404
+    assert alice.get("/memory/not-an-id?instance=support-bot").status_code == 404
+
+
+def test_a_private_memory_of_somebody_else_is_not_there(alice: Client, superadmin: Client, support: Instance) -> None:
+    memory = make_memory(support, visibility="private", owner="bob")
+    assert alice.get(f"/memory/{memory.id}?instance=support-bot").status_code == 404
+    assert superadmin.get(f"/memory/{memory.id}?instance=support-bot").status_code == 200

@@ -1,0 +1,81 @@
+"""GET and POST /memory/<id>/edit"""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from instances.models import Instance
+from memories.draft import MemoryChanges
+from memories.forms import values_of
+from memories.models import Memory, MemoryVersion
+from memories.store import change
+from tests.factories import make_memory, scope_of
+
+pytestmark = pytest.mark.django_db
+
+
+def filled(memory: Memory, **fields: Any) -> dict[str, Any]:
+    """The form as the browser sends it: what the page showed, with some fields changed."""
+    shown = {name: value for name, value in values_of(memory).items() if value not in (None, False)}
+    return {**shown, "seen": memory.updated_at.isoformat(), **fields}
+
+
+def url(memory: Memory) -> str:
+    return f"/memory/{memory.id}/edit?instance=support-bot"
+
+
+def test_a_correction_keeps_the_earlier_text(alice: Client, support: Instance) -> None:
+    memory = make_memory(support, "Demo on Monday", importance=4, tags=["demo"])
+    response = alice.post(
+        url(memory), filled(memory, content="Demo on Tuesday", importance="6", supersede_reason="moved"), follow=True
+    )
+    assert "Saved. The earlier version is kept" in response.content.decode()
+    changed = Memory.objects.get(instance=support)
+    assert (changed.id, changed.content, changed.importance, changed.tags) == (
+        memory.id, "Demo on Tuesday", 6, ["demo"],
+    )  # fmt: skip
+    version = MemoryVersion.objects.get(instance=support)
+    assert (version.content, version.importance, version.reason, version.actor) == (
+        "Demo on Monday", 4, "moved", "user alice",
+    )  # fmt: skip
+
+
+def test_a_save_without_changes_leaves_no_version(alice: Client, support: Instance) -> None:
+    memory = make_memory(support, "As it was", occurredAt="2026-05-12T15:00:00Z")
+    assert alice.post(url(memory), filled(memory)).status_code == 302
+    assert not MemoryVersion.objects.exists()
+    assert Memory.objects.get(instance=support).updated_at == memory.updated_at
+
+
+def test_two_editors_do_not_overwrite_each_other(alice: Client, support: Instance) -> None:
+    memory = make_memory(support, "Original")
+    mine = filled(memory, content="Mine")
+    change(scope_of(support), memory.id, MemoryChanges(content="Theirs"))
+    html = alice.post(url(memory), mine).content.decode()
+    assert "Somebody changed this memory while you were writing." in html
+    assert "Mine" in html
+    assert "Theirs" in html
+    assert Memory.objects.get(instance=support).content == "Theirs"
+
+
+def test_bad_input_changes_nothing(alice: Client, support: Instance) -> None:
+    memory = make_memory(support, "Original", key="a")
+    make_memory(support, "Other", key="b")
+    for fields, said in (
+        ({"content": " "}, "This may not be empty."),
+        ({"importance": "11"}, "11 is not one of the available choices"),
+        ({"key": "b"}, "Another memory has this key."),
+        ({"visibility": "private"}, "A private memory needs an owner."),
+    ):
+        assert said in alice.post(url(memory), filled(memory, **fields)).content.decode()
+    assert Memory.objects.get(pk=memory.pk).content == "Original"
+    assert not MemoryVersion.objects.exists()
+
+
+def test_strangers_cannot_edit(mallory: Client, support: Instance) -> None:
+    memory = make_memory(support, "Original")
+    assert mallory.post(url(memory), filled(memory, content="Hacked")).status_code == 404
+    other = f"/memory/{memory.id}/edit?instance=sales-bot"
+    assert mallory.post(other, filled(memory, content="Hacked")).status_code == 404
+    assert Memory.objects.get(instance=support).content == "Original"

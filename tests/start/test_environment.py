@@ -1,0 +1,55 @@
+"""A wrong value in the environment is named, and every variable is documented."""
+
+import re
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from memoryconsole import environment as env
+from tests.environment import ROOT, documented_variables
+
+
+def test_text_and_words_fall_back_when_empty(monkeypatch):
+    monkeypatch.setenv("SOME_NAME", "  ")
+    assert env.text("SOME_NAME", "otherwise") == "otherwise"
+    assert env.words("SOME_NAME", ["a"]) == ["a"]
+    monkeypatch.setenv("SOME_NAME", " one, two,,")
+    assert env.words("SOME_NAME", []) == ["one", "two"]
+
+
+@pytest.mark.parametrize("value", ["eighty", "0", "65536", "-1", "8000.5"])
+def test_a_bad_number_names_the_variable(monkeypatch, value):
+    monkeypatch.setenv("PORT", value)
+    with pytest.raises(ImproperlyConfigured, match=r"^PORT must be a whole number from 1 to 65535"):
+        env.number("PORT", 8000, low=1, high=65535)
+
+
+def test_a_bad_flag_names_the_variable(monkeypatch):
+    monkeypatch.setenv("HTTPS", "maybe")
+    with pytest.raises(ImproperlyConfigured, match=r"^HTTPS must be yes or no"):
+        env.flag("HTTPS", False)
+
+
+@pytest.mark.parametrize("value", ["mysql://localhost/x", "postgres://localhost", "localhost:5432/x"])
+def test_a_bad_database_url_names_the_variable_and_not_the_password(monkeypatch, value):
+    monkeypatch.setenv("DATABASE_URL", value)
+    with pytest.raises(ImproperlyConfigured, match=r"^DATABASE_URL must look like postgres://"):
+        env.postgres_url("DATABASE_URL")
+
+
+def test_a_database_url_is_taken_apart(monkeypatch):
+    monkeypatch.setenv("DATABASE_URL", "postgresql://ada:p%40ss@db.example:6432/memory%20console?sslmode=require")
+    assert env.postgres_url("DATABASE_URL") == {
+        "NAME": "memory console",
+        "USER": "ada",
+        "PASSWORD": "p@ss",
+        "HOST": "db.example",
+        "PORT": "6432",
+        "OPTIONS": {"sslmode": "require"},
+    }
+
+
+def test_every_variable_is_documented():
+    source = (ROOT / "memoryconsole" / "settings.py").read_text()
+    read = set(re.findall(r'\benv\.\w+\(\s*"([A-Z_]+)"', source))
+    assert read == documented_variables()

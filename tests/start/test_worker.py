@@ -1,0 +1,37 @@
+"""Jobs of a dead worker are taken up again, but not for ever."""
+
+import asyncio
+
+import pytest
+from django.db import connection
+
+from memoryconsole import worker
+
+
+def left_behind(attempts: int) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO procrastinate_jobs (queue_name, task_name, args, status, attempts)"
+            " VALUES ('default', 'forget_finished_jobs', '{}', 'doing', %s) RETURNING id",
+            [attempts],
+        )
+        return int(cursor.fetchone()[0])
+
+
+def status_of(job: int) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT status FROM procrastinate_jobs WHERE id = %s", [job])
+        return str(cursor.fetchone()[0])
+
+
+async def one_round() -> None:
+    async with worker.worker_app().open_async() as app:
+        await worker.take_up_stalled_jobs(app)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_jobs_of_dead_workers():
+    once, often = left_behind(attempts=1), left_behind(attempts=worker.MOST_ATTEMPTS)
+    asyncio.run(one_round())
+    assert status_of(once) == "todo"
+    assert status_of(often) == "failed"

@@ -1,0 +1,65 @@
+"""How many SQL statements each page takes, against a committed baseline: no page may grow one per row.
+
+UPDATE_QUERY_COUNTS=yes writes the baseline anew.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from tests.factories import make_conversation, make_instance, make_key, make_memory, make_user
+
+pytestmark = pytest.mark.django_db
+BASELINE = Path(__file__).with_name("query_counts.json")
+
+
+@pytest.fixture
+def pages() -> dict[str, tuple[Client, str]]:
+    bot = make_instance("support-bot")
+    root = make_user("root", bot, superadmin=True)
+    for n in range(12):
+        make_instance()
+        make_user(f"user-{n}", bot)
+        make_key(bot)
+        conversation = make_conversation(bot, "Hello", "Hi", title=f"Talk {n}")
+        memory = make_memory(bot, tags=["a", "b"], sourceConversationId=str(conversation.id))
+    client, caller = Client(), Client(headers={"authorization": f"Bearer {make_key(bot)}"})
+    client.force_login(root, backend="django.contrib.auth.backends.ModelBackend")
+    return {
+        "/memory": (client, "/memory?instance=support-bot"),
+        "/memory, filtered": (client, "/memory?instance=support-bot&tag=a&category=general"),
+        "/memory/new": (client, "/memory/new?instance=support-bot"),
+        "/memory/<id>": (client, f"/memory/{memory.id}?instance=support-bot"),
+        "/memory/<id>/edit": (client, f"/memory/{memory.id}/edit?instance=support-bot"),
+        "/memory/<id>/delete": (client, f"/memory/{memory.id}/delete?instance=support-bot"),
+        "/conversations": (client, "/conversations?instance=support-bot"),
+        "/conversations/<id>": (client, f"/conversations/{conversation.id}?instance=support-bot"),
+        "/instances": (client, "/instances"),
+        "/instances/<slug>/settings": (client, "/instances/support-bot/settings"),
+        "/keys": (client, "/keys"),
+        "/users": (client, "/users"),
+        "GET /api/v1/memories": (caller, "/api/v1/memories?instanceId=support-bot"),
+        "GET /api/v1/memories/<id>": (caller, f"/api/v1/memories/{memory.id}?instanceId=support-bot"),
+        "GET /api/v1/conversations": (caller, "/api/v1/conversations?instanceId=support-bot"),
+        "GET /api/v1/conversations/<id>": (caller, f"/api/v1/conversations/{conversation.id}?instanceId=support-bot"),
+        "GET /api/v1/instances": (caller, "/api/v1/instances"),
+    }
+
+
+def statements(client: Client, url: str) -> int:
+    assert client.get(url).status_code == 200, url
+    with CaptureQueriesContext(connection) as captured:
+        client.get(url)
+    return len(captured)
+
+
+def test_no_page_takes_more_than_the_baseline(pages: dict[str, tuple[Client, str]]) -> None:
+    counts = {name: statements(*page) for name, page in pages.items()}
+    if os.environ.get("UPDATE_QUERY_COUNTS"):
+        BASELINE.write_text(json.dumps(counts, indent=1) + "\n")
+    assert counts == json.loads(BASELINE.read_text())
