@@ -64,6 +64,11 @@ class Instance(models.Model):
     memory_enabled = models.BooleanField(default=True)
     language = models.CharField(max_length=63, default="english")
     embedder = models.CharField(max_length=16, choices=Embedder.choices, default=Embedder.OPENAI)
+    # The model behind the vectors that search uses now, and which generation of them that is.
+    embedding_model = models.CharField(max_length=100, blank=True, default="")
+    embedding_generation = models.SmallIntegerField(default=1)
+    # The generation that has a vector index of its own; 0 for none.
+    indexed_generation = models.SmallIntegerField(default=0)
     openai_key = EncryptedTextField(blank=True, default="")
     openai_key_last4 = models.CharField(max_length=4, blank=True, default="")
 

@@ -1,9 +1,13 @@
 """What is remembered. Each table belongs to one instance; `memoryconsole.tenancy` says what the database enforces."""
 
+from typing import TYPE_CHECKING
+
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
 from django.db import models
-from django.db.models import ExpressionWrapper, F, Q
+from django.db.models import ExpressionWrapper, F, Func, Q
+from django.db.models.functions import Cast
 from pgvector.django import BitField, HalfVectorField
 
 from memories.vocabulary import Category, EmbeddingState, Review, Role, Status, Visibility
@@ -44,6 +48,7 @@ class Memory(InstanceOwned):
 
     source = models.CharField(max_length=32, default="manual")
     source_conversation_id = models.UUIDField(null=True)
+    conversation_position = models.PositiveIntegerField(default=0)
     source_message_ids = ArrayField(models.UUIDField(), default=list, blank=True)
     occurred_at = models.DateTimeField(null=True)
     channel = models.CharField(max_length=64, blank=True, default="")
@@ -114,7 +119,7 @@ class Memory(InstanceOwned):
             models.Index(
                 "instance",
                 "source_conversation_id",
-                "id",
+                "conversation_position",
                 condition=Q(source_conversation_id__isnull=False),
                 name="memory_of_conversation",
             ),
@@ -165,22 +170,56 @@ class MemoryVersion(InstanceOwned):
         return f"{self.memory_id} v{self.number}"
 
 
+if TYPE_CHECKING:  # at run time Django's fields are not generic
+    TextualField = models.Field[str, str]
+else:
+    TextualField = models.Field
+
+
+class Language(TextualField):
+    """A text-search configuration, stored as PostgreSQL's own type so that a generated column may use it."""
+
+    def db_type(self, connection: object) -> str:
+        return "regconfig"
+
+
+class Words(Func):
+    """What a chunk is found by; the function is made by a migration, and cuts queries in the same way."""
+
+    function = "memories_words"
+    output_field = SearchVectorField()
+
+
 class Chunk(InstanceOwned):
-    """A searchable piece of a memory, or of one of its versions."""
+    """A searchable piece of a memory, or of one of its versions.
+
+    Words are looked for in what it says, in who said it, and in what is known about it: when, key, tags and summary.
+    `text_hash` is of what is embedded, so that the same text is not embedded twice.
+    """
 
     memory_id = models.UUIDField()
     version_id = models.UUIDField(null=True)
     position = models.PositiveSmallIntegerField()
     category = models.CharField(max_length=16)
-    text = models.TextField()
+    live = models.BooleanField()
+    language = Language()
+    who = models.CharField(max_length=200, blank=True, default="")
+    content = models.TextField()
+    about = models.TextField(blank=True, default="")
     text_hash = models.BinaryField(max_length=32)
-    bits = BitField(length=DIMENSIONS, null=True)
+    length = models.PositiveSmallIntegerField()
+    words = models.GeneratedField(
+        expression=Words(F("language"), F("who"), F("content"), F("about")),
+        output_field=SearchVectorField(),
+        db_persist=True,
+    )
 
     class Meta:
         indexes = [
             models.Index("instance", "memory_id", "position", name="chunk_of_memory"),
             models.Index("instance", "version_id", condition=Q(version_id__isnull=False), name="chunk_of_version"),
             models.Index("instance", "text_hash", name="chunk_same_text"),
+            GinIndex(F("instance"), F("words"), name="chunk_words"),
         ]
 
     def __str__(self) -> str:
@@ -188,18 +227,72 @@ class Chunk(InstanceOwned):
 
 
 class Embedding(models.Model):
-    """A chunk's full vector, kept out of the rows that keyword search and lists read."""
+    """A chunk's vector, kept out of the rows that keyword search and lists read.
 
-    pk = models.CompositePrimaryKey("instance_id", "chunk_id", "model")
+    `generation` says which model made it: an instance searches one generation while another is being filled.
+    """
+
+    pk = models.CompositePrimaryKey("instance_id", "chunk_id", "generation")
     instance = models.ForeignKey(
         "instances.Instance", models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False
     )
     chunk_id = models.UUIDField()
-    model = models.CharField(max_length=64)
+    generation = models.SmallIntegerField()
+    memory_id = models.UUIDField()
+    live = models.BooleanField()
     vector = HalfVectorField(dimensions=DIMENSIONS)
+    bits = models.GeneratedField(
+        expression=Cast(Func(F("vector"), function="binary_quantize"), BitField(length=DIMENSIONS)),
+        output_field=BitField(length=DIMENSIONS),
+        db_persist=True,
+    )
+
+    class Meta:
+        indexes = [
+            models.Index(
+                "instance", "generation", "chunk_id", include=["bits"], condition=Q(live=True), name="embedding_bits"
+            ),
+        ]
 
     def __str__(self) -> str:
-        return f"{self.chunk_id} by {self.model}"
+        return f"{self.chunk_id} #{self.generation}"
+
+
+class WordFrequency(models.Model):
+    """In how many chunks a common word of a large instance stands, estimated by a job; a word not listed is rare."""
+
+    pk = models.CompositePrimaryKey("instance_id", "word")
+    instance = models.ForeignKey(
+        "instances.Instance", models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False
+    )
+    word = models.TextField()
+    chunks = models.PositiveIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.word} {self.chunks}"
+
+
+class Job(InstanceOwned):
+    """Work somebody asked for, with how far it has come."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued", "Queued"
+        RUNNING = "running", "Running"
+        DONE = "done", "Done"
+        FAILED = "failed", "Failed"
+
+    kind = models.CharField(max_length=40)
+    state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED)
+    actor = models.CharField(max_length=200)
+    payload = models.JSONField(default=dict)
+    done = models.PositiveIntegerField(default=0)
+    total = models.PositiveIntegerField(default=0)
+    error = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.state}"
 
 
 class MemoryCount(InstanceOwned):

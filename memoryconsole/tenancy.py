@@ -21,6 +21,18 @@ class InstanceOwned(models.Model):
         abstract = True
 
 
+def key_made_last(table: str, *columns: str) -> RunSQL:
+    """Make the primary key again, after the other indexes and before anything refers to it.
+
+    Every index starts with the instance, so before its first ANALYZE a table's indexes all look equally good, and
+    PostgreSQL then takes the newest. Were that not the primary key, each check of a foreign key would read the whole
+    instance.
+    """
+    names = ", ".join(columns or ("id",))
+    again = f"ALTER TABLE {table} DROP CONSTRAINT {table}_pkey, ADD PRIMARY KEY (instance_id, {names})"
+    return RunSQL(again, RunSQL.noop)
+
+
 def owned_by_instance(*tables: str) -> list[RunSQL]:
     """Deleting an instance deletes its rows."""
     return [

@@ -109,6 +109,9 @@ class Migration(migrations.Migration):
                         max_length=16,
                     ),
                 ),
+                ("embedding_model", models.CharField(blank=True, default="", max_length=100)),
+                ("embedding_generation", models.SmallIntegerField(default=1)),
+                ("indexed_generation", models.SmallIntegerField(default=0)),
                 ("openai_key", memoryconsole.encryption.EncryptedTextField(blank=True, default="")),
                 ("openai_key_last4", models.CharField(blank=True, default="", max_length=4)),
                 (

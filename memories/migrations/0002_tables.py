@@ -1,12 +1,13 @@
 import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
+import django.contrib.postgres.search
 import django.db.models.deletion
+import django.db.models.functions.comparison
+import memories.models
 import memoryconsole.ids
 import pgvector.django.bit
 import pgvector.django.halfvec
-from django.contrib.postgres.operations import BtreeGinExtension, TrigramExtension
 from django.db import migrations, models
-from pgvector.django import VectorExtension
 
 
 class Migration(migrations.Migration):
@@ -14,12 +15,10 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("instances", "0001_tables"),
+        ("memories", "0001_functions"),
     ]
 
     operations = [
-        BtreeGinExtension(),
-        TrigramExtension(),
-        VectorExtension(),
         migrations.CreateModel(
             name="AuditEntry",
             fields=[
@@ -54,23 +53,57 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Embedding",
+            name="Job",
             fields=[
                 (
                     "pk",
                     models.CompositePrimaryKey(
-                        "instance_id",
-                        "chunk_id",
-                        "model",
-                        blank=True,
-                        editable=False,
-                        primary_key=True,
-                        serialize=False,
+                        "instance_id", "id", blank=True, editable=False, primary_key=True, serialize=False
                     ),
                 ),
-                ("chunk_id", models.UUIDField()),
-                ("model", models.CharField(max_length=64)),
-                ("vector", pgvector.django.halfvec.HalfVectorField(dimensions=1536)),
+                ("id", models.UUIDField(default=memoryconsole.ids.uuid7, editable=False)),
+                ("kind", models.CharField(max_length=40)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("queued", "Queued"), ("running", "Running"), ("done", "Done"), ("failed", "Failed")],
+                        default="queued",
+                        max_length=16,
+                    ),
+                ),
+                ("actor", models.CharField(max_length=200)),
+                ("payload", models.JSONField(default=dict)),
+                ("done", models.PositiveIntegerField(default=0)),
+                ("total", models.PositiveIntegerField(default=0)),
+                ("error", models.TextField(blank=True, default="")),
+                ("created_at", models.DateTimeField()),
+                ("finished_at", models.DateTimeField(null=True)),
+                (
+                    "instance",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="instances.instance",
+                    ),
+                ),
+            ],
+            options={
+                "abstract": False,
+            },
+        ),
+        migrations.CreateModel(
+            name="WordFrequency",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "instance_id", "word", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("word", models.TextField()),
+                ("chunks", models.PositiveIntegerField()),
                 (
                     "instance",
                     models.ForeignKey(
@@ -129,9 +162,23 @@ class Migration(migrations.Migration):
                 ("version_id", models.UUIDField(null=True)),
                 ("position", models.PositiveSmallIntegerField()),
                 ("category", models.CharField(max_length=16)),
-                ("text", models.TextField()),
+                ("live", models.BooleanField()),
+                ("language", memories.models.Language()),
+                ("who", models.CharField(blank=True, default="", max_length=200)),
+                ("content", models.TextField()),
+                ("about", models.TextField(blank=True, default="")),
                 ("text_hash", models.BinaryField(max_length=32)),
-                ("bits", pgvector.django.bit.BitField(length=1536, null=True)),
+                ("length", models.PositiveSmallIntegerField()),
+                (
+                    "words",
+                    models.GeneratedField(
+                        db_persist=True,
+                        expression=memories.models.Words(
+                            models.F("language"), models.F("who"), models.F("content"), models.F("about")
+                        ),
+                        output_field=django.contrib.postgres.search.SearchVectorField(),
+                    ),
+                ),
                 (
                     "instance",
                     models.ForeignKey(
@@ -155,6 +202,64 @@ class Migration(migrations.Migration):
                         name="chunk_of_version",
                     ),
                     models.Index(models.F("instance"), models.F("text_hash"), name="chunk_same_text"),
+                    django.contrib.postgres.indexes.GinIndex(
+                        models.F("instance"), models.F("words"), name="chunk_words"
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Embedding",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "instance_id",
+                        "chunk_id",
+                        "generation",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("chunk_id", models.UUIDField()),
+                ("generation", models.SmallIntegerField()),
+                ("memory_id", models.UUIDField()),
+                ("live", models.BooleanField()),
+                ("vector", pgvector.django.halfvec.HalfVectorField(dimensions=1536)),
+                (
+                    "bits",
+                    models.GeneratedField(
+                        db_persist=True,
+                        expression=django.db.models.functions.comparison.Cast(
+                            models.Func(models.F("vector"), function="binary_quantize"),
+                            pgvector.django.bit.BitField(length=1536),
+                        ),
+                        output_field=pgvector.django.bit.BitField(length=1536),
+                    ),
+                ),
+                (
+                    "instance",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="instances.instance",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(
+                        models.F("instance"),
+                        models.F("generation"),
+                        models.F("chunk_id"),
+                        condition=models.Q(("live", True)),
+                        include=("bits",),
+                        name="embedding_bits",
+                    )
                 ],
             },
         ),
@@ -226,6 +331,7 @@ class Migration(migrations.Migration):
                 ("owner", models.CharField(blank=True, default="", max_length=200)),
                 ("source", models.CharField(default="manual", max_length=32)),
                 ("source_conversation_id", models.UUIDField(null=True)),
+                ("conversation_position", models.PositiveIntegerField(default=0)),
                 (
                     "source_message_ids",
                     django.contrib.postgres.fields.ArrayField(
@@ -348,7 +454,7 @@ class Migration(migrations.Migration):
                     models.Index(
                         models.F("instance"),
                         models.F("source_conversation_id"),
-                        models.F("id"),
+                        models.F("conversation_position"),
                         condition=models.Q(("source_conversation_id__isnull", False)),
                         name="memory_of_conversation",
                     ),

@@ -1,6 +1,6 @@
 from django.db import migrations
 
-from memoryconsole.tenancy import owned_by_instance, part_of, points_to
+from memoryconsole.tenancy import key_made_last, owned_by_instance, part_of, points_to
 
 # Statement triggers: one appended row per category and statement, however many memories the statement touches.
 COLUMNS = "instance_id, category, visibility, listed"
@@ -30,14 +30,20 @@ def count(operation: str, rows: str, tables: str) -> migrations.RunSQL:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memories", "0001_tables"), ("conversations", "0002_database_rules")]
+    dependencies = [("memories", "0002_tables"), ("conversations", "0002_database_rules")]
 
     operations = [
+        key_made_last("memories_memory"),
+        key_made_last("memories_memoryversion"),
+        key_made_last("memories_chunk"),
+        key_made_last("memories_embedding", "chunk_id", "generation"),
         *owned_by_instance(
             "memories_memory",
             "memories_memoryversion",
             "memories_chunk",
             "memories_embedding",
+            "memories_wordfrequency",
+            "memories_job",
             "memories_memorycount",
             "memories_milestone",
             "memories_procedure",
