@@ -1,6 +1,6 @@
 """Which API reaches an instance: its own OpenAI key first, then the server's Azure, then the server's OpenAI key."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from django.conf import settings
@@ -16,7 +16,7 @@ TEST_TIMEOUT = 8.0
 @dataclass(frozen=True, slots=True)
 class Provider:
     kind: Literal["openai", "azure"]
-    api_key: str
+    api_key: str = field(repr=False)
     belongs_to: Literal["instance", "server"]
 
     def client(self, *, timeout: float, max_retries: int = 0) -> "OpenAI":

@@ -206,6 +206,7 @@ LOGGING = {
     "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "INFO")},
     "loggers": {
         "axes": {"level": "WARNING"},
+        "httpx2": {"level": "WARNING"},
         "procrastinate": {"level": "WARNING"},
         "psycopg.pool": {"level": "ERROR"},
     },

@@ -4,6 +4,8 @@ import os
 import socket
 from argparse import ArgumentTypeError
 from collections.abc import Callable
+from importlib import import_module
+from threading import Thread
 from typing import Any
 
 from django.conf import settings
@@ -42,6 +44,8 @@ def serve(host: str, port: int) -> None:
         from memoryconsole.wsgi import application
 
         processes.end_with_parent(parent)
+        # Takes a second that the first search should not pay.
+        Thread(target=import_module, args=["openai.resources.embeddings"], daemon=True).start()
         return application
 
     server.serve(target_loader=load)

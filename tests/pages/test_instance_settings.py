@@ -6,7 +6,7 @@ from django.test import Client
 from accounts.models import AccountEvent
 from instances.forms import SettingsForm
 from instances.models import Instance
-from tests.pages.openai_stub import GOOD_KEY, openai_stub
+from tests.openai_server import GOOD_KEY, OpenAIServer
 
 pytestmark = pytest.mark.django_db
 URL = "/instances/support-bot/settings"
@@ -143,8 +143,8 @@ def test_bad_input_is_said_at_the_field_and_changes_nothing(
     ],
 )
 def test_a_key_can_be_tested(alice: Client, support: Instance, settings: Any, key: str, says: str) -> None:
-    with openai_stub() as url:
-        settings.OPENAI_BASE_URL = url
+    with OpenAIServer() as server:
+        settings.OPENAI_BASE_URL = server.url
         fragment = alice.post(f"{URL}/test-key", {"openai_key": key}, headers={"HX-Request": "true"})
         whole = alice.post(f"{URL}/test-key", filled(support, openai_key=key, name="Not saved yet"))
 
@@ -159,8 +159,8 @@ def test_a_key_can_be_tested(alice: Client, support: Instance, settings: Any, ke
 
 def test_the_saved_key_is_tested_when_none_is_entered(alice: Client, support: Instance, settings: Any) -> None:
     alice.post(URL, filled(support, openai_key=GOOD_KEY))
-    with openai_stub() as url:
-        settings.OPENAI_BASE_URL = url
+    with OpenAIServer() as server:
+        settings.OPENAI_BASE_URL = server.url
         assert "The key works." in alice.post(f"{URL}/test-key", {"openai_key": ""}).content.decode()
     settings.OPENAI_BASE_URL = "http://127.0.0.1:1/v1"
     assert "cannot be reached" in alice.post(f"{URL}/test-key", {"openai_key": ""}).content.decode()

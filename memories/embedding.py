@@ -1,0 +1,389 @@
+"""Vectors for texts: from OpenAI, Azure, anything that speaks like them, or the offline embedder.
+
+The only file that asks an embeddings API. `embed_texts` is patient, for indexing; `embed_query` answers in the time a
+search has or says why not. Neither logs a key or a text.
+"""
+
+import logging
+import math
+import time
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
+from hashlib import sha256
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.conf import settings
+from django.db import connection
+
+from instances.models import Embedder, Instance
+from instances.providers import Provider, provider_for
+from memories import offline_embedder
+from memories.breaker import Breaker
+from memoryconsole.connections import release_connection
+
+if TYPE_CHECKING:
+    from openai import APIStatusError, OpenAI
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+DIMENSIONS = 1536
+OPENAI_MODELS = ("text-embedding-3-small", "text-embedding-3-large", "text-embedding-ada-002")
+
+TEXTS_SECONDS = 30.0
+ATTEMPTS = 4
+FIRST_WAIT = 1.0
+LONGEST_WAIT = 20.0
+LONGEST_RETRY_AFTER = 600.0
+
+QUERY_SECONDS = 2.5
+QUICK_WAIT = 0.1
+
+# The API takes 2,048 texts and 300,000 tokens; a small model on a CPU needs far fewer to answer in time.
+MAX_INPUTS = 256
+MAX_TOKENS = 250_000
+BYTES_PER_TOKEN = 3
+TEXT_BYTES = 8_000 * BYTES_PER_TOKEN
+# No token is shorter than a byte, so this is within 8,192 tokens whatever it says.
+SAFE_BYTES = 8_000
+
+REMEMBERED_QUERIES = 4096
+
+
+class Unavailable(Exception):
+    """Vectors cannot be had right now: `reason` is a sentence for people, `code` a short id."""
+
+    def __init__(self, code: str, reason: str, retry_after: float | None = None) -> None:
+        self.code = code
+        self.reason = reason
+        self.retry_after = retry_after
+        super().__init__(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where vectors come from; `name` is the model's, or on Azure the deployment's."""
+
+    provider: Provider
+    endpoint: str
+    name: str
+
+    @property
+    def model(self) -> str:
+        return f"azure:{self.name}" if self.provider.kind == "azure" else self.name
+
+    @property
+    def options(self) -> dict[str, Any]:
+        is_large = self.name.endswith("text-embedding-3-large")
+        if self.provider.kind == "azure":
+            is_large = "3-large" in self.name or settings.EMBEDDING_MODEL == "text-embedding-3-large"
+        return {"dimensions": DIMENSIONS} if is_large else {}
+
+    @property
+    def may_be_short(self) -> bool:
+        """Somebody's own model may have fewer dimensions; they are filled up with zeros, which no cosine notices."""
+        return self.provider.kind == "openai" and bool(self.endpoint) and self.name not in OPENAI_MODELS
+
+    @property
+    def fingerprint(self) -> str:
+        return sha256(f"{self.provider.kind}\n{self.provider.api_key}\n{self.endpoint}".encode()).hexdigest()
+
+
+def model_of(instance: Instance) -> str:
+    """What this instance's vectors are to be made with; empty when nothing reaches it. Asks nobody."""
+    if instance.embedder == Embedder.OFFLINE:
+        return offline_embedder.MODEL
+    try:
+        return _source(instance).model
+    except Unavailable:
+        return ""
+
+
+def embed_texts(instance: Instance, texts: Sequence[str]) -> list[list[float]]:
+    """One vector for each text, in order, or Unavailable. May take minutes; not for transactions."""
+    if instance.embedder == Embedder.OFFLINE:
+        return [offline_embedder.embed(text) for text in texts]
+    _refuse_in_transaction()
+    source = _source(instance)
+    release_connection()
+    return [vector for batch in _batches(texts) for vector in _ask_for_batch(source, batch)]
+
+
+def embed_query(instance: Instance, text: str, *, model: str = "") -> list[float]:
+    """The vector to search with, within QUERY_SECONDS, or Unavailable.
+
+    By `model`, which made the vectors that are searched; the instance may already want another one for new vectors.
+    """
+    if (model or model_of(instance)) == offline_embedder.MODEL:
+        return offline_embedder.embed(text)
+    _refuse_in_transaction()
+    source = _source_of(instance, model)
+    text = _sendable(text, SAFE_BYTES)
+    key = (source.model, source.endpoint, sha256(text.encode()).digest())
+    vector = _queries.get(key)
+    if vector is None:
+        vector = _ask_unless_open(source, text)
+        _queries.put(key, vector)
+    return vector
+
+
+def forget() -> None:
+    """Drop what this process remembers: connections, vectors of queries, failures."""
+    _client.cache_clear()
+    _breaker.cache_clear()
+    _queries.clear()
+    _lengths.clear()
+
+
+def _source_of(instance: Instance, model: str) -> Source:
+    source = _source(instance)
+    if model in ("", source.model):
+        return source
+    earlier = replace(source, name=model.removeprefix("azure:"))
+    if earlier.model != model:
+        raise Unavailable("model_changed", "The vectors are being made anew with another model.")
+    return earlier
+
+
+def _source(instance: Instance) -> Source:
+    provider = provider_for(instance)
+    if provider is None and instance.embedder == Embedder.AZURE:
+        raise Unavailable("no_azure", "This server has no Azure OpenAI endpoint and key.")
+    if provider is None:
+        raise Unavailable("no_key", "No OpenAI or Azure key reaches this instance.")
+    if provider.kind == "openai":
+        return Source(provider, settings.OPENAI_BASE_URL, settings.EMBEDDING_MODEL)
+    if not settings.AZURE_OPENAI_EMBEDDING_DEPLOYMENT:
+        raise Unavailable("no_azure", "This server names no Azure OpenAI deployment for embeddings.")
+    return Source(provider, settings.AZURE_OPENAI_ENDPOINT, settings.AZURE_OPENAI_EMBEDDING_DEPLOYMENT)
+
+
+def _refuse_in_transaction() -> None:
+    """Django marks the transactions its test cases run in, for its own `durable=True`; only those may be open."""
+    if any(not getattr(block, "_from_testcase", False) for block in connection.atomic_blocks):
+        raise RuntimeError("Vectors are asked for before or after a transaction, never inside one.")
+
+
+def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    tokens = 0
+    for text in texts:
+        sendable = _sendable(text, TEXT_BYTES)
+        its_tokens = len(sendable.encode()) // BYTES_PER_TOKEN + 1
+        if batch and (len(batch) == MAX_INPUTS or tokens + its_tokens > MAX_TOKENS):
+            yield batch
+            batch, tokens = [], 0
+        batch.append(sendable)
+        tokens += its_tokens
+    if batch:
+        yield batch
+
+
+def _sendable(text: str, limit: int) -> str:
+    """What the API accepts: no lone surrogates, no NUL, not too long and never blank."""
+    cut = text.encode(errors="replace")[:limit].decode(errors="ignore").replace("\0", " ")
+    return cut if cut.strip() else "(blank)"
+
+
+def _ask_for_batch(source: Source, texts: list[str]) -> list[list[float]]:
+    try:
+        return _ask_patiently(source, texts)
+    except Unavailable as problem:
+        shorter = [_sendable(text, SAFE_BYTES) for text in texts]
+        # Tokens are estimated: a long text of rare signs may be over the limit after all.
+        if problem.code != "refused" or shorter == texts:
+            raise
+    return _ask_patiently(source, shorter)
+
+
+def _ask_patiently(source: Source, texts: list[str], attempt: int = 1) -> list[list[float]]:
+    try:
+        return _ask(source, texts, TEXTS_SECONDS)
+    except Unavailable as problem:
+        passes = problem.code in ("rate_limited", "timeout", "unreachable", "server_error", "bad_answer")
+        wait = FIRST_WAIT * 2 ** (attempt - 1) if problem.retry_after is None else problem.retry_after
+        if not passes or attempt == ATTEMPTS or wait > LONGEST_WAIT:
+            raise
+    time.sleep(wait)
+    return _ask_patiently(source, texts, attempt + 1)
+
+
+def _ask_unless_open(source: Source, text: str) -> list[float]:
+    breaker = _breaker(source.fingerprint)
+    seconds = breaker.seconds_left()
+    if seconds:
+        raise Unavailable("breaker_open", breaker.reason, seconds)
+    release_connection()
+    try:
+        vector = _ask_quickly(source, text)
+    except Unavailable as problem:
+        if breaker.failed(problem.reason, for_good=problem.code == "unauthorized"):
+            logger.warning("Searches do without vectors of %s for a while: %s", source.model, problem.code)
+        raise
+    breaker.succeeded()
+    return vector
+
+
+def _ask_quickly(source: Source, text: str) -> list[float]:
+    """A second attempt only after a failure that came so soon that there is time for one."""
+    end = time.monotonic() + QUERY_SECONDS
+    try:
+        return _ask(source, [text], QUERY_SECONDS)[0]
+    except Unavailable as problem:
+        pause = QUICK_WAIT if problem.retry_after is None else problem.retry_after
+        left = end - time.monotonic() - pause
+        if problem.code not in ("unreachable", "server_error", "bad_answer") or left < QUERY_SECONDS / 2:
+            raise
+    time.sleep(pause)
+    return _ask(source, [text], left)[0]
+
+
+def _ask(source: Source, texts: list[str], seconds: float) -> list[list[float]]:
+    try:
+        return _within(seconds, lambda: _request(source, texts, seconds))
+    except TimeoutError:
+        raise _too_late() from None
+
+
+def _within(seconds: float, ask: Callable[[], T]) -> T:
+    """The library's time-out is for each read, and looking up a host has none: leaving a thread behind is the only
+    way to be done in time."""
+    answer: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(ask())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    Thread(target=run, name="embedding", daemon=True).start()
+    return answer.result(seconds)
+
+
+def _request(source: Source, texts: list[str], seconds: float) -> list[list[float]]:
+    import httpx2
+    import openai
+
+    try:
+        client = _client(source.provider, source.endpoint)
+        answer = client.embeddings.create(model=source.name, input=texts, timeout=seconds, **source.options)
+        return _checked(source, answer.data, len(texts))
+    except openai.APIStatusError as error:
+        raise _said_no(source, error) from None
+    except openai.APITimeoutError:
+        raise _too_late() from None
+    except (openai.APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL):
+        raise Unavailable("unreachable", "The embeddings API cannot be reached from this server.") from None
+    # The library reads an answer without looking at it: what is not JSON, or not of the right shape, ends up here.
+    except (openai.OpenAIError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError):
+        raise _unusable("it cannot be read") from None
+
+
+def _checked(source: Source, data: Sequence[Any], number: int) -> list[list[float]]:
+    by_index = {item.index: item.embedding for item in data}
+    if len(data) != number or by_index.keys() != set(range(number)):
+        raise _unusable(f"{number} vectors were asked for, {len(data)} came or their order is unclear")
+    vectors = [_unit(by_index[index]) for index in range(number)]
+    lengths = {len(vector) for vector in vectors}
+    expected = DIMENSIONS
+    if source.may_be_short and len(lengths) == 1 and max(lengths) <= DIMENSIONS:
+        expected = _lengths.setdefault((source.endpoint, source.name), max(lengths))
+    if lengths != {expected}:
+        raise _unusable(f"its vectors have {_listed(lengths)} dimensions instead of {expected}")
+    return [vector + [0.0] * (DIMENSIONS - expected) for vector in vectors]
+
+
+def _unit(vector: Sequence[float]) -> list[float]:
+    """Of length 1, which half-precision columns hold best, and in single precision, as a cached one will be."""
+    norm = math.hypot(*vector)
+    if not 1e-12 < norm < math.inf:
+        raise _unusable("a vector is zero or not finite")
+    scaled = vector if abs(norm - 1) < 1e-3 else [x / norm for x in vector]
+    return array("f", scaled).tolist()
+
+
+def _listed(lengths: set[int]) -> str:
+    return " and ".join(str(length) for length in sorted(lengths)[:3])
+
+
+def _said_no(source: Source, error: "APIStatusError") -> Unavailable:
+    status, retry_after = error.status_code, _retry_after(error)
+    if status == 401:
+        return Unavailable("unauthorized", "The embeddings API does not accept the key.")
+    if status == 403:
+        return Unavailable("unauthorized", f"The embeddings API does not let this key use {source.name}.")
+    if status == 404:
+        return Unavailable("refused", f"The embeddings API does not know {source.name}.")
+    if status == 429 and error.code == "insufficient_quota":
+        return Unavailable("rate_limited", "The quota of the key is used up.", LONGEST_RETRY_AFTER)
+    if status == 429:
+        return Unavailable("rate_limited", "The embeddings API is limiting how often it may be asked.", retry_after)
+    if status in (408, 409) or status >= 500:
+        return Unavailable("server_error", f"The embeddings API failed with status {status}.", retry_after)
+    return Unavailable("refused", f"The embeddings API refused the request with status {status}.")
+
+
+def _retry_after(error: "APIStatusError") -> float | None:
+    """Seconds, from either way of saying it; nothing when it makes no sense."""
+    value = error.response.headers.get("retry-after", "")
+    try:
+        seconds = float(value) if not value[:1].isalpha() else parsedate_to_datetime(value).timestamp() - time.time()
+    except (ValueError, TypeError, LookupError, OverflowError):
+        return None
+    return min(max(seconds, 0.0), LONGEST_RETRY_AFTER) if math.isfinite(seconds) else None
+
+
+def _too_late() -> Unavailable:
+    return Unavailable("timeout", "The embeddings API did not answer in time.")
+
+
+def _unusable(why: str) -> Unavailable:
+    return Unavailable("bad_answer", f"The answer of the embeddings API is unusable: {why}.")
+
+
+@lru_cache(maxsize=64)
+def _client(provider: Provider, endpoint: str) -> "OpenAI":
+    """One for each key and endpoint, so that connections are used again; a new key is a new client."""
+    return provider.client(timeout=TEXTS_SECONDS)
+
+
+@lru_cache(maxsize=1024)
+def _breaker(fingerprint: str) -> Breaker:
+    return Breaker()
+
+
+class _Queries:
+    """The last vectors asked for, in single precision: as lists of floats they would take eight times the memory."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._kept: OrderedDict[tuple[str, str, bytes], array[float]] = OrderedDict()
+
+    def get(self, key: tuple[str, str, bytes]) -> list[float] | None:
+        with self._lock:
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key].tolist()
+
+    def put(self, key: tuple[str, str, bytes], vector: list[float]) -> None:
+        with self._lock:
+            self._kept[key] = array("f", vector)
+            self._kept.move_to_end(key)
+            if len(self._kept) > REMEMBERED_QUERIES:
+                self._kept.popitem(last=False)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._kept.clear()
+
+
+_queries = _Queries()
+# How long the vectors of somebody's own model are, learnt from its first answer: they must stay that long.
+_lengths: dict[tuple[str, str], int] = {}
