@@ -11,6 +11,8 @@ from accounts.access import Actor, Scope, require_superadmin
 from accounts.events import record_event
 from conversations.models import Conversation
 from instances.models import Embedder, Instance, Organisation, Team
+from memories.backfill import embed_soon
+from memories.indexing import use_language_soon
 from memories.models import Memory
 from memoryconsole.errors import Invalid, NotAllowed, Taken
 from memoryconsole.inputs import Fraction, Input, Number, Text
@@ -65,13 +67,20 @@ def create_instance(actor: Actor, draft: InstanceDraft, *, is_demo: bool = False
 def change_instance(scope: Scope, changes: InstanceChanges) -> Instance:
     scope.require_write()
     instance = scope.instance
+    language = instance.language
     with transaction.atomic():
-        if changes.team is not None or changes.organisation is not None:
+        moved = changes.team is not None or changes.organisation is not None
+        if moved:
             require_instance_admin(scope.actor)
             organisation = changes.organisation or instance.team.organisation.name
             instance.team = team_named(changes.team or instance.team.name, organisation)
-        _apply(instance, changes)
-        instance.save()
+        changed = _apply(instance, changes)
+        # Only these: the worker keeps its own notes in the same row.
+        instance.save(update_fields=[*changed, *(["team"] if moved else []), "updated_at"])
+        if changed & {"embedder", "openai_key"}:
+            embed_soon(scope)
+        if instance.language != language:
+            use_language_soon(scope)
         record_event(scope.actor, "instance changed", instance.slug, fields=sorted(changes.model_fields_set))
     return instance
 
@@ -117,16 +126,17 @@ def languages() -> list[str]:
         return [name for (name,) in cursor.fetchall()]
 
 
-def _apply(instance: Instance, changes: InstanceChanges) -> None:
-    skipped = {"slug", "team", "organisation", "openai_key"}
-    for name in changes.model_fields_set - skipped:
-        value = getattr(changes, name)
-        if value is not None:
-            setattr(instance, name, value)
-    if changes.openai_key is not None:
-        instance.openai_key = changes.openai_key
-        instance.openai_key_last4 = changes.openai_key[-4:] if len(changes.openai_key) >= 12 else ""
+def _apply(instance: Instance, changes: InstanceChanges) -> set[str]:
+    """Write the changes to the object; the names of the columns that are to be saved."""
+    given = changes.model_fields_set - {"slug", "team", "organisation"}
+    changed = {name for name in given if getattr(changes, name) is not None}
+    for name in changed:
+        setattr(instance, name, getattr(changes, name))
+    if "openai_key" in changed:
+        instance.openai_key_last4 = instance.openai_key[-4:] if len(instance.openai_key) >= 12 else ""
+        changed.add("openai_key_last4")
     _check(instance, changes)
+    return changed
 
 
 def _check(instance: Instance, changes: InstanceChanges) -> None:

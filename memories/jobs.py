@@ -1,17 +1,26 @@
 """Work the worker does on memories, on a schedule. Jobs are the only ones who look at more than one instance."""
 
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.models import Sum
 from django.db.models.functions import Now
+from procrastinate import BaseRetryStrategy, RetryDecision
 from procrastinate.contrib.django import app
+from procrastinate.jobs import Job as QueuedJob
 
 from accounts.access import Actor, Scope
 from instances.models import Instance
+from memories.backfill import embed_soon, run_embedding, try_failed_again
 from memories.deletion import purge_expired
+from memories.embedding import Unavailable
+from memories.indexing import use_language
 from memories.milestones import MARKED, WORTH_MARKING, mark
-from memories.models import Memory, MemoryCount, Milestone
+from memories.models import Memory, MemoryCount, Milestone, WordFrequency
+from memories.search_sql import EXACT_UP_TO
+from memories.vector_index import WORTH_INDEXING, build_index, drop_indexes
+from memories.word_frequencies import ALL, count_words, is_outdated
 
 PURGER = Actor(kind="job", name="purge", all_instances=True)
+INDEXER = Actor(kind="job", name="vector index", all_instances=True)
 MARKER = Actor(kind="job", name="milestones", all_instances=True)
 
 FOLD = """
@@ -24,6 +33,47 @@ FROM folded
 GROUP BY instance_id, category, private
 HAVING sum(delta) <> 0
 """
+
+COUNTER = Actor(kind="job", name="words", all_instances=True)
+EMBEDDER = Actor(kind="job", name="embed", all_instances=True)
+LONGEST_WAIT = 300
+
+
+class Later(BaseRetryStrategy):
+    """Embedding waits for somebody else's API: try again until it answers, soon at first, then every five minutes."""
+
+    def get_retry_decision(self, *, exception: BaseException, job: QueuedJob) -> RetryDecision | None:
+        if not isinstance(exception, Unavailable | OperationalError):
+            return None
+        seconds = 10 * 2 ** min(job.attempts, 5)
+        asked_for = exception.retry_after if isinstance(exception, Unavailable) else None
+        return RetryDecision(retry_in={"seconds": int(min(max(seconds, asked_for or 0), LONGEST_WAIT))})
+
+
+@app.task(name="embed_memories", retry=Later())
+def embed_memories(instance_id: str, job_id: str = "", limit: int | None = None) -> None:
+    """Make the vectors an instance is missing."""
+    instance = Instance.objects.filter(id=instance_id).first()
+    if instance is not None:
+        run_embedding(Scope(instance, EMBEDDER), job_id, limit)
+
+
+@app.task(name="use_language")
+def use_language_now(instance_id: str) -> None:
+    """After an instance's language has changed."""
+    instance = Instance.objects.filter(id=instance_id).first()
+    if instance is not None:
+        use_language(Scope(instance, EMBEDDER))
+
+
+@app.periodic(cron="17 3 * * *")
+@app.task(name="embed_all_memories", queueing_lock="embed_all_memories")
+def embed_all_memories(timestamp: int) -> None:
+    """Every night, whatever still has no vector or is to have one of another model."""
+    for instance in Instance.objects.all():
+        scope = Scope(instance, EMBEDDER)
+        try_failed_again(scope)
+        embed_soon(scope)
 
 
 @app.periodic(cron="* * * * *")
@@ -52,3 +102,28 @@ def mark_milestones(timestamp: int) -> None:
     for instance_id, length in lengths:
         if marked.get(instance_id) != length:
             mark(Scope(Instance.objects.get(id=instance_id), MARKER), length)
+
+
+@app.periodic(cron="*/10 * * * *")
+@app.task(name="count_common_words", queueing_lock="count_common_words")
+def count_common_words(timestamp: int) -> None:
+    """Count the common words of the large instances that have changed since they were counted."""
+    lengths = MemoryCount.objects.values_list("instance_id").annotate(n=Sum("delta")).filter(n__gt=EXACT_UP_TO)
+    counted = dict(WordFrequency.objects.filter(word=ALL).values_list("instance_id", "chunks"))
+    for instance_id, length in lengths:
+        if is_outdated(counted.get(instance_id), length):
+            count_words(Scope(Instance.objects.get(id=instance_id), COUNTER))
+
+
+@app.periodic(cron="*/10 * * * *")
+@app.task(name="build_vector_indexes", queueing_lock="build_vector_indexes")
+def build_vector_indexes(timestamp: int) -> None:
+    """Give every instance that has become huge a vector index of its own, and take it from those that shrank."""
+    lengths = dict(MemoryCount.objects.values_list("instance_id").annotate(Sum("delta")))
+    for instance in Instance.objects.exclude(embedding_model=""):
+        length = lengths.get(instance.id, 0)
+        if length >= WORTH_INDEXING and instance.indexed_generation != instance.embedding_generation:
+            build_index(Scope(instance, INDEXER))
+        elif length < WORTH_INDEXING // 2 and instance.indexed_generation:
+            Instance.objects.filter(id=instance.id).update(indexed_generation=0)
+            drop_indexes(instance)

@@ -16,7 +16,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.access import Scope
-from memories import audit, copying, links, versions
+from memories import audit, copying, indexing, links, versions
+from memories.backfill import embed_soon
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.filters import readable
 from memories.models import Memory
@@ -67,8 +68,7 @@ def save(scope: Scope, draft: MemoryDraft) -> Saved:
 def _save(scope: Scope, draft: MemoryDraft, memory: Memory, redacted: list[str]) -> Saved:
     holder = _holder_of_key(scope, memory)
     if holder is None:
-        memory.save(force_insert=True)
-        audit.record(scope, "created", [memory.id])
+        _insert(scope, [memory])
         return Saved(memory, "created", redacted)
     if draft.dedupe == "reject" and not draft.supersede_reason:
         raise Conflict(
@@ -87,10 +87,18 @@ def _save(scope: Scope, draft: MemoryDraft, memory: Memory, redacted: list[str])
 
 def _supersede(scope: Scope, old: Memory, new: Memory, reason: str) -> None:
     Memory.objects.filter(pk=old.pk).update(status=Status.SUPERSEDED, supersede_reason=reason)
-    new.save(force_insert=True)
+    indexing.hide(scope, old)
+    _insert(scope, [new])
     Memory.objects.filter(pk=old.pk).update(superseded_by_id=new.id)
     audit.record(scope, "superseded", [old.id])
-    audit.record(scope, "created", [new.id])
+
+
+def _insert(scope: Scope, memories: Sequence[Memory]) -> None:
+    indexing.place_in_conversations(scope, memories)
+    copying.insert(memories)
+    indexing.index_new(scope, memories)
+    embed_soon(scope)
+    audit.record(scope, "created", [memory.id for memory in memories])
 
 
 def save_many(
@@ -103,8 +111,7 @@ def save_many(
     memories = [_built(scope, draft, moment)[0] for draft, moment in zip(drafts, moments, strict=True)]
     try:
         with transaction.atomic():
-            copying.insert(memories)
-            audit.record(scope, "created", [memory.id for memory in memories])
+            _insert(scope, memories)
     except IntegrityError as error:
         if KEY_TAKEN not in str(error):
             raise
@@ -162,15 +169,20 @@ def _apply(scope: Scope, memory: Memory, fields: dict[str, Any], *, reason: str,
     differing = {name: value for name, value in fields.items() if getattr(memory, name) != value}
     if not differing:
         return False
-    versions.keep(scope, memory, differing, reason=reason)
+    version = versions.keep(scope, memory, differing, reason=reason)
     differing["updated_at"] = timezone.now()
     if "content" in differing:
-        differing |= {"content_hash": content_hash(differing["content"]), "embedding": EmbeddingState.PENDING}
+        differing["content_hash"] = content_hash(differing["content"])
+    if not indexing.EMBEDDED.isdisjoint(differing):
+        differing["embedding"] = EmbeddingState.PENDING
     for name, value in differing.items():
         setattr(memory, name, value)
     if memory.visibility == Visibility.PRIVATE and not memory.owner:
         raise Invalid({"owner": ["A private memory needs an owner."]})
     Memory.objects.filter(pk=memory.pk).update(**differing)
+    indexing.index_changed(scope, memory, differing, version)
+    if "embedding" in differing:
+        embed_soon(scope)
     if log:
         audit.record(scope, "changed", [memory.id], fields=sorted(fields))
     return True

@@ -25,12 +25,12 @@ def find(scope: Scope, memory: Memory, number: int) -> MemoryVersion:
     return version
 
 
-def keep(scope: Scope, memory: Memory, changing: Collection[str], *, reason: str) -> None:
+def keep(scope: Scope, memory: Memory, changing: Collection[str], *, reason: str) -> MemoryVersion | None:
     """Keep what the memory says now, if that is what is about to change."""
     if VERSIONED.isdisjoint(changing):
-        return
+        return None
     earlier = history(scope, memory).order_by()
-    MemoryVersion.objects.create(
+    return MemoryVersion.objects.create(
         instance=scope.instance,
         memory_id=memory.id,
         number=(earlier.aggregate(last=Max("number"))["last"] or 0) + 1,

@@ -3,10 +3,13 @@
 import shutil
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import django
 import pytest
+from django.db import connection
 
 from tests.environment import DATA_DIR, IS_WORKER
 
@@ -39,3 +42,13 @@ def discard(data_dir: Path) -> None:
     cluster = (data_dir / "postgres").resolve()
     shutil.rmtree(data_dir, ignore_errors=True)
     shutil.rmtree(cluster, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def empty_queue(request: pytest.FixtureRequest, django_db_blocker: Any) -> Iterator[None]:
+    """Tests without a transaction around them leave jobs behind: Django empties only tables of its own."""
+    yield
+    marker = request.node.get_closest_marker("django_db")
+    if marker and marker.kwargs.get("transaction"):
+        with django_db_blocker.unblock(), connection.cursor() as cursor:
+            cursor.execute("TRUNCATE procrastinate_jobs CASCADE")

@@ -1,0 +1,330 @@
+"""Making the vectors that are missing, in batches, outside any transaction.
+
+What is missing is written on the rows themselves, so a crash loses nothing: the next run finds the same rows. Running
+twice does no harm. Vectors of one model are one generation; when an instance changes its model, the next generation is
+filled while search goes on with the old one, and the switch is one statement at the end.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import UUID
+from zlib import crc32
+
+from django.db import connection, transaction
+from django.db.models import F, Value
+from django.db.models.functions import Greatest
+from django.utils import timezone
+from procrastinate.contrib.django import app
+from procrastinate.contrib.django.models import ProcrastinateJob
+from procrastinate.exceptions import AlreadyEnqueued
+
+from accounts.access import Scope
+from instances.models import Instance
+from memories.embedding import Unavailable, embed_texts, model_of
+from memories.filters import IS_NOT_EMBEDDED
+from memories.indexing import embedded_text
+from memories.models import Job, Memory
+from memories.vocabulary import EmbeddingState
+from memoryconsole.errors import NotFound
+from memoryconsole.ids import parse_id
+
+BATCH = 256
+HARMLESS = "tea"
+MOST = 2**31 - 1
+NO_MODEL = "No OpenAI or Azure key reaches this instance, so there is nothing to make vectors with."
+Row = tuple[UUID, UUID, str, str]
+Progress = Callable[[int], None]
+
+
+def embed_soon(scope: Scope) -> None:
+    """Have the worker embed what is pending; queued in the transaction that made it necessary, once."""
+    instance = scope.instance
+    if model_of(instance) and not _queue(instance):
+        # The job that is queued already may begin, and end, before this transaction does: look again afterwards.
+        transaction.on_commit(lambda: _queue(instance), robust=True)
+
+
+def _queue(instance: Instance) -> bool:
+    """Queue the job unless it is queued already."""
+    lock = f"embed {instance.id}"
+    if ProcrastinateJob.objects.filter(queueing_lock=lock, status="todo").exists():
+        return False
+    try:
+        with transaction.atomic():
+            task = app.configure_task("embed_memories", queueing_lock=lock, lock=lock)
+            task.defer(instance_id=str(instance.id))
+    except AlreadyEnqueued:
+        return False
+    return True
+
+
+def ask_for_embedding(scope: Scope, *, limit: int | None = None) -> Job:
+    """Somebody wants it now: a job they can watch."""
+    scope.require_write()
+    with transaction.atomic():
+        try_failed_again(scope)
+        job = Job.objects.create(
+            instance=scope.instance,
+            kind="embed-memories",
+            actor=str(scope.actor)[:200],
+            payload={"limit": limit} if limit else {},
+            total=min(missing(scope), limit or MOST),
+            created_at=timezone.now(),
+        )
+        task = app.configure_task("embed_memories", lock=f"embed {scope.instance.id}")
+        task.defer(instance_id=str(scope.instance.id), job_id=str(job.id), limit=limit)
+    return job
+
+
+def try_failed_again(scope: Scope) -> None:
+    """What the embedder once refused counts as pending again."""
+    rows = Memory.objects.filter(instance=scope.instance, embedding=EmbeddingState.FAILED)
+    rows.filter(IS_NOT_EMBEDDED).update(embedding=EmbeddingState.PENDING)
+
+
+def run_embedding(scope: Scope, job_id: str = "", limit: int | None = None) -> None:
+    """`embed_pending` for the worker, which writes into the job's row how far it is and what stops it."""
+    rows = Job.objects.filter(instance=scope.instance, id=UUID(job_id)) if job_id else Job.objects.none()
+    if not model_of(scope.instance):
+        rows.update(state=Job.State.FAILED, error=NO_MODEL, finished_at=timezone.now())
+        return
+    job = rows.first()
+    before = job.done if job else 0
+    rows.update(state=Job.State.RUNNING, error="")
+
+    def progress(done: int) -> None:
+        rows.update(done=before + done, total=Greatest(F("total"), Value(before + done)))
+
+    try:
+        done = embed_pending(scope, limit=limit and max(limit - before, 0), progress=progress)
+    except Unavailable as unavailable:
+        rows.update(state=Job.State.QUEUED, error=unavailable.reason)
+        raise
+    # Somebody else may have made some of them in the meantime: what was asked for is done all the same.
+    finished = Greatest(F("total"), Value(before + done))
+    rows.update(state=Job.State.DONE, done=finished, total=finished, finished_at=timezone.now())
+
+
+def find_job(scope: Scope, raw_id: object) -> Job:
+    id = parse_id(raw_id)
+    job = Job.objects.filter(instance=scope.instance, id=id).first() if id else None
+    if job is None:
+        raise NotFound("There is no such job in this instance.")
+    return job
+
+
+def embed_pending(scope: Scope, *, limit: int | None = None, progress: Progress = lambda done: None) -> int:
+    """Embed what is missing, up to `limit` chunks; how many got a vector.
+
+    Raises `Unavailable` when the embedder does not answer: what was done until then stays.
+    """
+    instance = scope.instance
+    model = model_of(instance)
+    if not model:
+        return 0
+    if not instance.embedding_model:
+        _begin(instance, model)
+    generation = generation_for(instance, model)
+    is_current = generation == instance.embedding_generation
+    done, after = 0, START
+    while batch := _batch(instance, generation, after, BATCH if limit is None else limit - done or 1):
+        if done == limit:
+            return done
+        after = (batch[-1][1], batch[-1][0])
+        fresh = _reuse(instance, generation, batch)
+        if fresh:
+            _embed(instance, generation, fresh)
+        if is_current:
+            _mark_ready(instance, generation, {row[1] for row in batch})
+        done += len(batch)
+        progress(done)
+    _finish(instance, generation, model)
+    return done
+
+
+def generation_for(instance: Instance, model: str) -> int:
+    """The generation to fill: the one in use, or the one of another model that the instance wants now.
+
+    It follows from the model's name: what an unfinished change has left is used when its model is wanted again, and
+    never taken for the vectors of a third one.
+    """
+    current = instance.embedding_generation
+    if instance.embedding_model in ("", model):
+        return current
+    number = crc32(model.encode()) % 32_000 + 2
+    return number if number != current else number + 1
+
+
+def missing(scope: Scope) -> int:
+    """How many chunks have no vector of the model the instance wants."""
+    instance = scope.instance
+    generation = generation_for(instance, model_of(instance) or instance.embedding_model)
+    source = _source(instance, generation)[0]
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT count(*) {source}", _named(instance, generation, START))
+        return int(cursor.fetchone()[0])
+
+
+START = (UUID(int=0), UUID(int=0))
+WITHOUT_VECTOR = """ AND NOT EXISTS (
+    SELECT FROM memories_embedding e
+    WHERE e.instance_id = %(instance)s AND e.chunk_id = c.id AND e.generation = %(generation)s
+)
+"""
+# A partial index knows the memories whose text is newer than their vectors. What was refused is not asked for again
+# with every new memory, but when somebody wants it, and every night.
+PENDING = (
+    """
+FROM memories_memory m JOIN memories_chunk c ON c.instance_id = %(instance)s AND c.memory_id = m.id
+WHERE m.instance_id = %(instance)s AND NOT m.embedding = 'ready' AND m.embedding = 'pending' AND c.live
+  AND m.id >= %(memory)s AND (m.id, c.id) > (%(memory)s, %(chunk)s)"""
+    + WITHOUT_VECTOR
+)
+ALL = "FROM memories_chunk c WHERE c.instance_id = %(instance)s AND c.id > %(chunk)s" + WITHOUT_VECTOR
+
+# The same text was embedded before, perhaps for another memory: copy its vector instead of asking again.
+REUSE = """
+INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
+SELECT %(instance)s, c.id, %(generation)s, c.memory_id, c.live, same.vector
+FROM memories_chunk c CROSS JOIN LATERAL (
+    SELECT e.vector FROM memories_chunk twin
+    JOIN memories_embedding e ON e.instance_id = %(instance)s AND e.chunk_id = twin.id AND e.generation = %(generation)s
+    WHERE twin.instance_id = %(instance)s AND twin.text_hash = c.text_hash
+    LIMIT 1
+) AS same
+WHERE c.instance_id = %(instance)s AND c.id = ANY(%(ids)s)
+ORDER BY c.id FOR SHARE OF c
+ON CONFLICT DO NOTHING
+RETURNING chunk_id
+"""
+
+# A chunk that was deleted while its text was away is simply not there any more. Locked, because whoever makes it a part
+# of a version just now would not see its vector.
+STORE = """
+INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
+SELECT %(instance)s, c.id, %(generation)s, c.memory_id, c.live, new.vector::halfvec(1536)
+FROM unnest(%(ids)s::uuid[], %(vectors)s::text[]) AS new (id, vector)
+JOIN memories_chunk c ON c.instance_id = %(instance)s AND c.id = new.id
+ORDER BY c.id FOR SHARE OF c
+ON CONFLICT DO NOTHING
+"""
+
+MARK_READY = """
+UPDATE memories_memory m SET embedding = 'ready', embedding_error = ''
+WHERE m.instance_id = %(instance)s AND NOT m.embedding = 'ready'
+  AND (%(memories)s::uuid[] IS NULL OR m.id = ANY(%(memories)s))
+  AND EXISTS (SELECT FROM instances_instance WHERE id = %(instance)s AND embedding_generation = %(generation)s)
+  AND NOT EXISTS (
+    SELECT FROM memories_chunk c
+    WHERE c.instance_id = %(instance)s AND c.memory_id = m.id AND c.live AND NOT EXISTS (
+        SELECT FROM memories_embedding e
+        WHERE e.instance_id = %(instance)s AND e.chunk_id = c.id AND e.generation = %(generation)s
+    )
+)
+"""
+
+
+def _source(instance: Instance, generation: int) -> tuple[str, str]:
+    """Where missing vectors are looked for, and in which order."""
+    return (PENDING, "m.id, c.id") if generation == instance.embedding_generation else (ALL, "c.id")
+
+
+def _named(instance: Instance, generation: int, after: tuple[UUID, UUID]) -> dict[str, Any]:
+    return {"instance": instance.id, "generation": generation, "memory": after[0], "chunk": after[1]}
+
+
+def _batch(instance: Instance, generation: int, after: tuple[UUID, UUID], most: int) -> list[Row]:
+    source, order = _source(instance, generation)
+    named = {**_named(instance, generation, after), "limit": min(BATCH, most)}
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT c.id, c.memory_id, c.who, c.content {source} ORDER BY {order} LIMIT %(limit)s", named)
+        return list(cursor.fetchall())
+
+
+def _reuse(instance: Instance, generation: int, batch: Sequence[Row]) -> list[Row]:
+    """Give those a vector whose text has one already; the others are left to embed."""
+    named: dict[str, Any] = {"instance": instance.id, "generation": generation, "ids": [row[0] for row in batch]}
+    with connection.cursor() as cursor:
+        cursor.execute(REUSE, named)
+        copied = {chunk_id for (chunk_id,) in cursor.fetchall()}
+    return [row for row in batch if row[0] not in copied]
+
+
+def _embed(instance: Instance, generation: int, batch: Sequence[Row]) -> None:
+    """Embed a batch; when the API refuses it, text by text, so that one text cannot hold up the others."""
+    texts = [embedded_text(*row[2:]) for row in batch]
+    different = list(dict.fromkeys(texts))
+    try:
+        vectors = dict(zip(different, embed_texts(instance, different), strict=True))
+        _store(instance, generation, batch, [vectors[text] for text in texts])
+    except Unavailable as unavailable:
+        if unavailable.code != "refused":
+            raise
+        _embed_one_by_one(instance, generation, batch)
+
+
+def _embed_one_by_one(instance: Instance, generation: int, batch: Sequence[Row]) -> None:
+    for row in batch:
+        try:
+            _store(instance, generation, [row], embed_texts(instance, [embedded_text(*row[2:])]))
+        except Unavailable as unavailable:
+            if unavailable.code != "refused" or _refuses_everything(instance):
+                raise
+            _mark_failed(instance, row[1], unavailable.reason)
+
+
+def _refuses_everything(instance: Instance) -> bool:
+    try:
+        embed_texts(instance, [HARMLESS])
+    except Unavailable:
+        return True
+    return False
+
+
+def _mark_failed(instance: Instance, memory_id: UUID, reason: str) -> None:
+    rows = Memory.objects.filter(instance=instance, id=memory_id)
+    rows.update(embedding=EmbeddingState.FAILED, embedding_error=reason)
+
+
+def _store(instance: Instance, generation: int, batch: Sequence[Row], vectors: Sequence[Sequence[float]]) -> None:
+    written = ["[" + ",".join(f"{x:.6g}" for x in vector) + "]" for vector in vectors]
+    named: dict[str, Any] = {
+        "instance": instance.id,
+        "generation": generation,
+        "ids": [row[0] for row in batch],
+        "vectors": written,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(STORE, named)
+
+
+def _mark_ready(instance: Instance, generation: int, memories: set[UUID] | None) -> None:
+    """Those of these memories, or of all, that have all their vectors of the generation in use."""
+    named: dict[str, Any] = {"instance": instance.id, "generation": generation, "memories": memories and [*memories]}
+    with connection.cursor() as cursor:
+        cursor.execute(MARK_READY, named)
+
+
+def _begin(instance: Instance, model: str) -> None:
+    """The first vectors of an instance are searched as they come."""
+    Instance.objects.filter(id=instance.id, embedding_model="").update(embedding_model=model)
+    instance.refresh_from_db(fields=["embedding_model", "embedding_generation"])
+
+
+def _finish(instance: Instance, generation: int, model: str) -> None:
+    """Everything has a vector now: search with this generation, and forget the others."""
+    with transaction.atomic():
+        if generation != instance.embedding_generation:
+            _switch(instance, generation, model)
+        _mark_ready(instance, generation, None)
+
+
+def _switch(instance: Instance, generation: int, model: str) -> None:
+    rows = Instance.objects.filter(id=instance.id, embedding_generation=instance.embedding_generation)
+    if rows.update(embedding_generation=generation, embedding_model=model):
+        with connection.cursor() as cursor:
+            cursor.execute(FORGET, {"instance": instance.id, "generation": generation})
+    instance.refresh_from_db(fields=["embedding_model", "embedding_generation"])
+
+
+FORGET = "DELETE FROM memories_embedding WHERE instance_id = %(instance)s AND generation <> %(generation)s"

@@ -1,0 +1,49 @@
+"""Cutting a memory into the pieces that are searched, and reading who said it."""
+
+import re
+from datetime import datetime
+from functools import cache
+
+from semantic_text_splitter import TextSplitter
+
+# About 400 tokens with 80 of overlap, at four characters a token.
+CAPACITY = 1600
+OVERLAP = 320
+
+IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+ALPHABETS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+RUN = re.compile(f"[{IDEOGRAPHS}]+|[{ALPHABETS}]+")
+WORD = re.compile(rf"[^\W_{ALPHABETS}{IDEOGRAPHS}]+")
+
+# "Name: what was said", perhaps after a time in brackets. At most three words, the first starting with a letter.
+SPEAKER = re.compile(r"^\s*(?:\[[^\]\n]{0,60}\]\s*)?([^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}):\s")
+
+
+@cache
+def _splitter() -> TextSplitter:
+    return TextSplitter((CAPACITY - OVERLAP, CAPACITY), overlap=OVERLAP)
+
+
+def split(content: str) -> list[str]:
+    """At paragraphs, else at sentences, else at words; most memories are one piece."""
+    return [content] if len(content) <= CAPACITY else _splitter().chunks(content)
+
+
+def speaker(content: str) -> str:
+    match = SPEAKER.match(content)
+    return match[1] if match else ""
+
+
+def day_in_words(moment: datetime) -> str:
+    """`8 May 2023, Monday`: the way questions ask for it."""
+    return f"{moment.day} {moment:%B %Y, %A}"
+
+
+def pieces(run: str) -> list[str]:
+    """What the database makes of a run of a script without spaces, without the last single character."""
+    size = 2 if re.match(f"[{IDEOGRAPHS}]", run) else 3
+    return [run[i : i + size] for i in range(max(1, len(run) - size + 1))]
+
+
+def word_count(text: str) -> int:
+    return len(WORD.findall(text)) + sum(len(pieces(run)) for run in RUN.findall(text))

@@ -1,0 +1,159 @@
+"""Keeping chunks in step with memories, in the transaction that writes the memory.
+
+Keywords are searchable when the transaction ends. Vectors are made later by a job (`memories.backfill`), because no
+network call belongs into a transaction; until then the memory is `pending`.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from hashlib import sha256
+
+from django.db import connection
+from django.db.models import Max, QuerySet
+from procrastinate.contrib.django import app
+
+from accounts.access import Scope
+from conversations.models import Conversation
+from memories import copying
+from memories.chunking import day_in_words, speaker, split, word_count
+from memories.models import Chunk, Memory, MemoryVersion
+from memories.vocabulary import Status
+from memoryconsole.ids import uuid7
+
+# What a chunk is made from, besides the content.
+DESCRIBING = frozenset({"summary", "key", "tags", "occurred_at", "category"})
+EMBEDDED = frozenset({"content", "owner"})
+SEPARATORS = str.maketrans("-_:", "   ")
+MAX_LENGTH = 32_767
+
+
+def place_in_conversations(scope: Scope, memories: Sequence[Memory]) -> None:
+    """Number memories in the order they arrive in their conversation: neighbours help each other to be found."""
+    conversations = {memory.source_conversation_id for memory in memories if memory.source_conversation_id}
+    if not conversations:
+        return
+    # Whoever holds the conversation's row places the next ones: no two memories have the same place.
+    held = Conversation.objects.filter(instance=scope.instance, id__in=conversations).order_by("id")
+    list(held.select_for_update(no_key=True).values_list("id"))
+    rows = Memory.objects.filter(instance=scope.instance, source_conversation_id__in=conversations)
+    last = dict(rows.order_by().values_list("source_conversation_id").annotate(Max("conversation_position")))
+    for memory in memories:
+        if memory.source_conversation_id:
+            last[memory.source_conversation_id] = last.get(memory.source_conversation_id, 0) + 1
+            memory.conversation_position = last[memory.source_conversation_id]
+
+
+def index_new(scope: Scope, memories: Sequence[Memory]) -> None:
+    copying.insert([chunk for memory in memories for chunk in _chunks(scope, memory)])
+
+
+def index_changed(scope: Scope, memory: Memory, changed: Collection[str], version: MemoryVersion | None) -> None:
+    """After a change: new chunks for a new text, new words for a new description, nothing for anything else."""
+    if "source_conversation_id" in changed:
+        _move(scope, memory)
+    if EMBEDDED.isdisjoint(changed):
+        if not DESCRIBING.isdisjoint(changed):
+            _describe_again(scope, memory)
+        return
+    _retire(scope, memory, version if "content" in changed else None)
+    index_new(scope, [memory])
+
+
+def hide(scope: Scope, memory: Memory) -> None:
+    """A superseded memory is found only when asked for."""
+    _current(scope, memory).update(live=False)
+    _hide_vectors(scope, memory)
+
+
+def use_language(scope: Scope) -> None:
+    """Cut every chunk of the instance again, in the language it speaks now."""
+    with connection.cursor() as cursor:
+        cursor.execute(USE_LANGUAGE, {"instance": scope.instance.id, "language": scope.instance.language})
+
+
+USE_LANGUAGE = """
+UPDATE memories_chunk SET language = %(language)s::text::regconfig
+WHERE instance_id = %(instance)s AND language <> %(language)s::text::regconfig
+"""
+
+
+def use_language_soon(scope: Scope) -> None:
+    """Have the worker do it; queued in the transaction that changes the language."""
+    app.configure_task("use_language", lock=f"language {scope.instance.id}").defer(instance_id=str(scope.instance.id))
+
+
+def embedded_text(who: str, content: str) -> str:
+    """Who is part of what a text means; when is not, and makes vectors worse (see docs/search.md)."""
+    return f"{who}: {content}" if who and speaker(content) != who else content
+
+
+def _chunks(scope: Scope, memory: Memory) -> Iterator[Chunk]:
+    who, about = _who(memory), _about(memory)
+    for position, content in enumerate(split(memory.content)):
+        yield Chunk(
+            instance=scope.instance,
+            id=uuid7(),
+            memory_id=memory.id,
+            position=position,
+            category=memory.category,
+            live=memory.status == Status.ACTIVE,
+            language=scope.instance.language,
+            who=who,
+            content=content,
+            about=about,
+            text_hash=sha256(embedded_text(who, content).encode()).digest(),
+            length=min(word_count(content) + word_count(about), MAX_LENGTH),
+        )
+
+
+def _who(memory: Memory) -> str:
+    return (speaker(memory.content) or memory.owner)[:200]
+
+
+def _about(memory: Memory) -> str:
+    parts = [
+        day_in_words(memory.occurred_at) if memory.occurred_at else "",
+        memory.key.translate(SEPARATORS),
+        " ".join(memory.tags),
+        memory.summary,
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _move(scope: Scope, memory: Memory) -> None:
+    """To the end of another conversation, or out of any."""
+    memory.conversation_position = 0
+    place_in_conversations(scope, [memory])
+    Memory.objects.filter(pk=memory.pk).update(conversation_position=memory.conversation_position)
+
+
+def _describe_again(scope: Scope, memory: Memory) -> None:
+    """Only what is known about it changes: the pieces and their vectors stay."""
+    _current(scope, memory).update(category=memory.category, about=_about(memory))
+
+
+def _retire(scope: Scope, memory: Memory, version: MemoryVersion | None) -> None:
+    """The chunks of an earlier text go over to the version that keeps it, with their vectors."""
+    if version is None:
+        _current(scope, memory).delete()
+        return
+    _current(scope, memory).update(live=False, version_id=version.id)
+    _hide_vectors(scope, memory)
+
+
+# After the chunks, whose rows are locked then: a vector that is being stored is either seen here or comes hidden.
+HIDE_VECTORS = """
+UPDATE memories_embedding SET live = false
+WHERE instance_id = %(instance)s AND live AND chunk_id IN (
+    SELECT id FROM memories_chunk WHERE instance_id = %(instance)s AND memory_id = %(memory)s AND NOT live
+)
+"""
+
+
+def _hide_vectors(scope: Scope, memory: Memory) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(HIDE_VECTORS, {"instance": scope.instance.id, "memory": memory.id})
+
+
+def _current(scope: Scope, memory: Memory) -> QuerySet[Chunk]:
+    """The chunks of what the memory says now, which a superseded memory has too."""
+    return Chunk.objects.filter(instance=scope.instance, memory_id=memory.id, version_id__isnull=True)

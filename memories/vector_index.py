@@ -1,0 +1,48 @@
+"""An index over the vectors of one huge instance, built while everybody goes on reading and writing.
+
+Below, a scan of the signs in a covering index is as fast and costs writers nothing; an index of its own makes every
+single insert several times slower, so only instances that need one get one.
+"""
+
+from django.db import connection
+
+from accounts.access import Scope
+from instances.models import Instance
+
+WORTH_INDEXING = 20_000
+
+CREATE = """
+CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON memories_embedding
+USING hnsw (bits bit_hamming_ops) WITH (m = 24, ef_construction = 200)
+WHERE instance_id = '{instance}' AND generation = {generation} AND live
+"""
+IS_VALID = """
+SELECT i.indisvalid FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid WHERE c.relname = %s
+"""
+OWN = "SELECT relname FROM pg_class WHERE relkind = 'i' AND starts_with(relname, %s)"
+
+
+def build_index(scope: Scope) -> None:
+    """Build the index of the generation in use, and drop those of earlier ones. Not inside a transaction."""
+    instance = scope.instance
+    name = _name(instance, instance.embedding_generation)
+    with connection.cursor() as cursor:
+        cursor.execute(IS_VALID, [name])
+        state = cursor.fetchone()
+        if state == (False,):  # left behind by a build that was interrupted
+            cursor.execute(f"DROP INDEX CONCURRENTLY {name}")
+        cursor.execute(CREATE.format(name=name, instance=instance.id, generation=instance.embedding_generation))
+    Instance.objects.filter(id=instance.id).update(indexed_generation=instance.embedding_generation)
+    drop_indexes(instance, keep=name)
+
+
+def drop_indexes(instance: Instance, *, keep: str = "") -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(OWN, [_name(instance)])
+        for (name,) in cursor.fetchall():
+            if name != keep:
+                cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
+
+
+def _name(instance: Instance, generation: int | str = "") -> str:
+    return f"embedding_of_{instance.id.hex}_{generation}"

@@ -1,0 +1,91 @@
+"""Common words of large instances, estimated from a sample by a job."""
+
+from typing import Any
+
+import pytest
+
+from instances.models import Instance
+from memories import jobs, word_frequencies
+from memories.draft import MemoryDraft
+from memories.models import WordFrequency
+from memories.store import save_many
+from memories.word_frequencies import ALL, count_words
+from tests.factories import make_instance, make_memory, scope_of
+
+pytestmark = pytest.mark.django_db
+
+
+def fill(instance: Instance, number: int, said: str = "Alice said hello") -> None:
+    save_many(scope_of(instance), [MemoryDraft(content=f"{said} unique{n}x{number}") for n in range(number)])
+
+
+def counted(instance: Instance) -> dict[str, int]:
+    return dict(WordFrequency.objects.filter(instance=instance).values_list("word", "chunks"))
+
+
+@pytest.fixture
+def bot() -> Instance:
+    return make_instance("support-bot")
+
+
+def test_common_words_are_counted_and_rare_ones_are_not(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_frequencies, "COMMON", 0.02)
+    other = make_instance("sales-bot")
+    fill(other, 5, "Bob whispers")
+    fill(bot, 100)
+    fill(bot, 10, "Bob shouted")
+    count_words(scope_of(bot))
+    assert counted(bot) == {"alic": 100, "said": 100, "hello": 100, "bob": 10, "shout": 10, ALL: 110}
+    assert counted(other) == {}
+
+
+def test_counting_again_replaces(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(bot, 10)
+    count_words(scope_of(bot))
+    monkeypatch.setattr(word_frequencies, "COMMON", 0.5)
+    fill(bot, 5)
+    count_words(scope_of(bot))
+    assert counted(bot) == {"alic": 15, "said": 15, "hello": 15, ALL: 15}
+
+
+def test_a_sample_is_scaled_to_the_whole(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_frequencies, "SAMPLE", 200)
+    fill(bot, 1000)
+    fill(bot, 500, "Bob shouted")
+    count_words(scope_of(bot))
+    words = counted(bot)
+    assert words["alic"] == pytest.approx(1000, rel=0.3)
+    assert words["bob"] == pytest.approx(500, rel=0.4)
+
+
+def test_an_empty_instance(bot: Instance) -> None:
+    count_words(scope_of(bot))
+    assert counted(bot) == {ALL: 0}
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The instances whose words the job counts, in an instance that counts as large with ten memories."""
+    found: list[Any] = []
+
+    def counting(scope: Any) -> None:
+        found.append(scope.instance.slug)
+        count_words(scope)
+
+    monkeypatch.setattr(jobs, "EXACT_UP_TO", 9)
+    monkeypatch.setattr(jobs, "count_words", counting)
+    return found
+
+
+def test_the_job_counts_large_instances_that_have_changed(bot: Instance, calls: list[Any]) -> None:
+    fill(make_instance("small-bot"), 9)
+    fill(bot, 20)
+    jobs.count_common_words(0)
+    jobs.count_common_words(0)
+    assert calls == ["support-bot"]
+    make_memory(bot)
+    jobs.count_common_words(0)
+    assert calls == ["support-bot"], "one more is no change worth counting"
+    fill(bot, 3)
+    jobs.count_common_words(0)
+    assert calls == ["support-bot"] * 2
