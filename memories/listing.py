@@ -50,6 +50,11 @@ def count(scope: Scope, filters: Filters) -> Totals:
     return Totals(dict(rows.order_by().values_list("category").annotate(Count("id"))))
 
 
+def length(scope: Scope) -> int:
+    """About how many memories the instance has, from the counters alone."""
+    return MemoryCount.objects.filter(instance=scope.instance).aggregate(n=Sum("delta"))["n"] or 0
+
+
 def _counters(scope: Scope) -> dict[str, int]:
     """The sum of the counters, less what has expired and is not purged yet, less other people's private memories."""
     sums = MemoryCount.objects.filter(instance=scope.instance).values_list("category").annotate(n=Sum("delta"))

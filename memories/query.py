@@ -1,0 +1,89 @@
+"""What a person typed, as the search statement takes it.
+
+Words are cut in the database by the function that also cut the chunks, so both sides always agree; here only the
+operators are read: "a phrase", -without, or, and the word that is still being typed.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from memories.chunking import IDEOGRAPHS, RUN, pieces
+
+MAX_CHARACTERS = 2000
+MAX_REQUIRED = 8
+MAX_EXCLUDED = 32
+
+JOINERS = "\u200c\u200d"
+TERM = re.compile(r'(-?)["“„«]([^"“”„«»]+)["”“»]|(-(?=\w))?(\S+)')
+
+
+class Phrase(NamedTuple):
+    """Words in a row; runs of scripts without spaces as their pieces, in the spelling of a text-search query."""
+
+    words: str
+    pieces: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    text: str
+    """Every word counts, none is required."""
+    required: tuple[tuple[Phrase, ...], ...] = ()
+    """A hit says at least one phrase of each of these."""
+    excluded: tuple[Phrase, ...] = ()
+    """A hit says none of these."""
+    prefix: str = ""
+    """The word still being typed, matched from its beginning."""
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.text
+
+    @property
+    def has_conditions(self) -> bool:
+        return bool(self.required or self.excluded)
+
+
+def read_query(raw: str, *, typing: bool = False) -> Query:
+    # Each group is what stands between two `or`s; a group with a phrase in it is a condition.
+    groups: list[list[tuple[str, bool]]] = []
+    excluded: list[Phrase] = []
+    terms = list(TERM.finditer(_clean(raw)))
+    joins, ends_with_word = False, False
+    for number, match in enumerate(terms):
+        phrase, word = match[2], match[4]
+        ends_with_word = phrase is None and not match[3]
+        if match[1] or match[3]:
+            excluded.append(_phrase(phrase or word))
+        elif word and word.lower() == "or" and groups and number + 1 < len(terms):
+            joins = True
+        else:
+            groups = groups if joins else [*groups, []]
+            groups[-1].append((phrase or word, phrase is not None))
+            joins = False
+    text = " ".join(said for group in groups for said, _ in group)
+    required = [tuple(_phrase(said) for said, _ in group) for group in groups if any(quoted for _, quoted in group)]
+    prefix = _prefix(text, typing=typing and ends_with_word and not raw[-1:].isspace())
+    return Query(" ".join(text.split()), tuple(required[:MAX_REQUIRED]), tuple(excluded[:MAX_EXCLUDED]), prefix)
+
+
+def _clean(raw: str) -> str:
+    """Controls become spaces, but for those that belong to words; lone surrogates go, width variants are folded."""
+    text = unicodedata.normalize("NFKC", raw.encode("utf-8", "ignore").decode())
+    return " ".join("".join(c if c.isprintable() or c in JOINERS else " " for c in text).split())[:MAX_CHARACTERS]
+
+
+def _phrase(said: str) -> Phrase:
+    found = [piece for run in RUN.findall(said.lower()) for piece in pieces(run)]
+    # A single character is only the beginning of a piece.
+    spelt = dict.fromkeys(f"'{piece}'" if len(piece) > 1 else f"'{piece}':*" for piece in found)
+    return Phrase(RUN.sub(" ", said).strip(), tuple(spelt))
+
+
+def _prefix(text: str, *, typing: bool) -> str:
+    if re.fullmatch(f"[{IDEOGRAPHS}]", text):
+        return text  # a single character is the beginning of a pair
+    last = re.search(r"[^\W_]{2,}$", text)
+    return last[0].lower() if typing and last and not RUN.search(last[0]) else ""

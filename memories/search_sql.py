@@ -1,0 +1,336 @@
+"""The search statement, put together from parts.
+
+Three ranked lists under the same filters: words, vectors, and context, which looks at both together with the memories
+said before and after. They are merged by Reciprocal Rank Fusion, k = 60. `docs/search.md` says what was measured.
+
+Every parameter is named and cast: PostgreSQL would take a small number for a smallint and leave an index unused. What
+depends on the query alone is computed once in a materialised step, not per row.
+"""
+
+from uuid import UUID
+
+# Taken from the first places of the two plain lists; the context list weighs more, and reaches deeper.
+PLAIN_DEPTH = 10
+CONTEXT_WEIGHT = 30
+KEYWORD_DEPTH = 200
+VECTOR_DEPTH = 100
+EXACT_UP_TO = 5_000
+RERANK = 400
+WORD_BUDGET = 4_000
+
+# The query's words, cut by the function that cut the chunks. The word still being typed counts from its beginning.
+TYPED = r"""
+WITH typed AS MATERIALIZED (
+    SELECT word, '''' || replace(replace(word, '\', '\\'), '''', '''''') || '''' AS quoted, ':' AS sign
+    FROM unnest(tsvector_to_array(memories_words(%(language)s::text::regconfig, '', %(text)s::text, ''))) AS word
+    UNION ALL
+    SELECT word || '*', '''' || replace(replace(word, '\', '\\'), '''', '''''') || '''' || ':*', ''
+    FROM (VALUES (%(prefix)s::text)) AS p (word) WHERE word <> ''
+    LIMIT 64
+),
+point AS MATERIALIZED (SELECT %(vector)s::text::halfvec(1536) AS wanted),
+average AS MATERIALIZED (
+    SELECT greatest(avg(length), 1)::float8 AS length
+    FROM (SELECT length FROM memories_chunk WHERE instance_id = %(instance)s::uuid LIMIT 300) AS sample
+),
+"""
+
+# Which chunks count at all; {filters} is empty or starts with AND.
+CHUNKS = """
+    FROM memories_chunk c
+    WHERE c.instance_id = %(instance)s::uuid AND (c.live OR %(superseded)s::boolean){filters}
+"""
+FILTERS = "\n      AND c.memory_id IN (SELECT id FROM allowed)"
+ALLOWED = "allowed AS MATERIALIZED ({allowed}),"
+WHOLE, SCOPED, LARGE, HUGE = "whole", "scoped", "large", "huge"
+
+TERM = """
+term AS MATERIALIZED (SELECT word, quoted, sign, quoted::tsquery AS wanted FROM typed),
+"""
+
+# A whole instance of a few thousand chunks: every (word, chunk) pair that matches, one index probe per word.
+MATCHED_EXACT = """
+matched AS MATERIALIZED (
+    SELECT t.word, c.id, c.memory_id, c.length
+    FROM term t CROSS JOIN LATERAL (
+        SELECT c.id, c.memory_id, c.length {chunks} AND c.words @@ t.wanted OFFSET 0
+    ) AS c
+),
+"""
+
+# Filters that leave a few thousand chunks, of an instance of any size: start from those.
+SCOPE = """
+scope AS MATERIALIZED (
+    SELECT c.id, c.memory_id, c.length, c.words
+    FROM allowed a JOIN memories_chunk c ON c.instance_id = %(instance)s::uuid AND c.memory_id = a.id
+    WHERE c.live OR %(superseded)s::boolean
+),
+"""
+MATCHED_SCOPED = """
+matched AS MATERIALIZED (
+    SELECT t.word, c.id, c.memory_id, c.length FROM scope c JOIN term t ON c.words @@ t.wanted
+),
+"""
+
+SCORED = """
+weight AS MATERIALIZED (
+    SELECT word, ln(1 + (greatest({total}::float8, count(*)) - count(*) + 0.5) / (count(*) + 0.5)) AS idf
+    FROM matched GROUP BY word
+),
+scored AS MATERIALIZED (
+    SELECT m.memory_id,
+           sum(w.idf) / (0.85::float8 + 0.15::float8 * min(m.length) / (SELECT length FROM average)) AS score
+    FROM matched m JOIN weight w USING (word) GROUP BY m.memory_id, m.id
+),
+"""
+
+# Above: rare words choose the rows, common words only score them. If even the rarest is common: all words at once, the
+# two rarest, the rarest.
+WORDS_LARGE = """
+term AS MATERIALIZED (
+    SELECT q.word, q.quoted, q.sign, q.quoted::tsquery AS wanted, coalesce(f.chunks, 0) AS common,
+           sum(coalesce(f.chunks, 50)) OVER (ORDER BY coalesce(f.chunks, 0), q.word) AS running
+    FROM typed q LEFT JOIN memories_wordfrequency f ON f.instance_id = %(instance)s::uuid AND f.word = q.word
+),
+drive AS MATERIALIZED (
+    SELECT word, wanted, %(budget)s::bigint AS most FROM term WHERE running <= %(budget)s::bigint
+    UNION ALL
+    SELECT NULL, string_agg(quoted, ' & ')::tsquery, 1000 FROM term HAVING min(running) > %(budget)s::bigint
+    UNION ALL
+    SELECT NULL, string_agg(quoted, ' & ')::tsquery, 1000 FROM (SELECT * FROM term ORDER BY running LIMIT 2) AS two
+    HAVING min(running) > %(budget)s::bigint
+    UNION ALL
+    SELECT NULL, string_agg(quoted, ' & ')::tsquery, 1000 FROM (SELECT * FROM term ORDER BY running LIMIT 1) AS one
+    HAVING min(running) > %(budget)s::bigint
+),
+driven AS MATERIALIZED (
+    SELECT d.word, c.id
+    FROM drive d CROSS JOIN LATERAL (SELECT c.id {chunks} AND c.words @@ d.wanted LIMIT d.most) AS c
+),
+weight AS MATERIALIZED (
+    SELECT t.word, t.wanted, ln(1 + (greatest(%(chunks)s::float8, df) - df + 0.5) / (df + 0.5)) AS idf
+    FROM term t LEFT JOIN (SELECT word, count(*) AS counted FROM driven GROUP BY word) AS m USING (word),
+         LATERAL (SELECT greatest(t.common, m.counted, 1) AS df) AS d
+),
+promising AS MATERIALIZED (
+    SELECT id FROM (
+        SELECT d.id, coalesce(sum(w.idf), 0) AS score FROM driven d LEFT JOIN weight w USING (word) GROUP BY d.id
+    ) AS partly ORDER BY score DESC, id DESC LIMIT 600
+),
+scored AS MATERIALIZED (
+    SELECT c.memory_id, (SELECT sum(w.idf) FROM weight w WHERE c.words @@ w.wanted)
+           / (0.85::float8 + 0.15::float8 * c.length / (SELECT length FROM average)) AS score
+    FROM promising p JOIN memories_chunk c ON c.instance_id = %(instance)s::uuid AND c.id = p.id
+),
+"""
+
+NO_WORDS = """
+term AS MATERIALIZED (SELECT word, quoted, sign, quoted::tsquery AS wanted FROM typed WHERE false),
+scored AS MATERIALIZED (SELECT NULL::uuid AS memory_id, NULL::float8 AS score WHERE false),
+"""
+
+# A memory counts as its best chunk does.
+KEYWORD = """
+keyword AS MATERIALIZED (
+    SELECT memory_id, score, score / max(score) OVER () AS share,
+           row_number() OVER (ORDER BY score DESC, memory_id DESC) AS rank
+    FROM (
+        SELECT memory_id, max(score) AS score FROM scored
+        GROUP BY memory_id ORDER BY score DESC, memory_id DESC LIMIT {keyword_depth}
+    ) AS best
+),
+"""
+
+# Grouped before they are cut off: the many chunks of a long memory take one place, not those of others.
+VECTORS_EXACT = """
+nearest AS MATERIALIZED (
+    SELECT e.memory_id, min(e.vector <=> (SELECT wanted FROM point)) AS distance
+    FROM memories_embedding e
+    WHERE e.instance_id = %(instance)s::uuid AND e.generation = %(generation)s::smallint
+      AND (e.live OR %(superseded)s::boolean) AND (SELECT wanted FROM point) IS NOT NULL{filters}
+    GROUP BY e.memory_id ORDER BY distance, e.memory_id DESC LIMIT {nearest}
+),
+"""
+
+VECTORS_SCOPED = """
+nearest AS MATERIALIZED (
+    SELECT e.memory_id, min(e.vector <=> (SELECT wanted FROM point)) AS distance
+    FROM scope c JOIN memories_embedding e ON e.instance_id = %(instance)s::uuid AND e.chunk_id = c.id
+    WHERE e.generation = %(generation)s::smallint AND (SELECT wanted FROM point) IS NOT NULL
+    GROUP BY e.memory_id ORDER BY distance, e.memory_id DESC LIMIT {nearest}
+),
+"""
+
+IN_SCAN = "= %(instance)s::uuid AND e.generation = %(generation)s::smallint AND e.live"
+IN_INDEX = "= '{instance}' AND e.generation = {generation} AND e.live"
+
+# A sign per dimension finds the neighbourhood, the full vectors put it in order.
+VECTORS_BITS = """
+sketch AS MATERIALIZED (SELECT binary_quantize(wanted)::bit(1536) AS wanted FROM point),
+rough AS MATERIALIZED (
+    SELECT e.chunk_id FROM memories_embedding e
+    WHERE e.instance_id = %(instance)s::uuid AND e.generation = %(generation)s::smallint AND e.live
+      AND (SELECT wanted FROM sketch) IS NOT NULL{filters}
+    ORDER BY e.bits <~> (SELECT wanted FROM sketch) LIMIT %(rerank)s::bigint
+),
+nearest AS MATERIALIZED (
+    SELECT e.memory_id, min(e.vector <=> (SELECT wanted FROM point)) AS distance
+    FROM rough r JOIN memories_embedding e ON e.instance_id = %(instance)s::uuid
+         AND e.chunk_id = r.chunk_id AND e.generation = %(generation)s::smallint
+    GROUP BY e.memory_id ORDER BY distance, e.memory_id DESC LIMIT {nearest}
+),
+"""
+# The same through the index of a huge instance, which is only seen by a statement that names the instance itself.
+VECTORS_HNSW = VECTORS_BITS.replace(
+    "= %(instance)s::uuid AND e.generation = %(generation)s::smallint AND e.live", IN_INDEX
+)
+VECTOR_FILTERS = "\n      AND e.memory_id IN (SELECT id FROM allowed)"
+
+# Whoever joins as a neighbour passes what every hit has to pass.
+NEIGHBOUR_FILTERS = " AND m.id IN (SELECT id FROM allowed)"
+
+FUSED = """
+vector AS MATERIALIZED (
+    SELECT memory_id, similarity, row_number() OVER (ORDER BY similarity DESC, memory_id DESC) AS rank,
+           (similarity - min(similarity) OVER ())
+           / nullif(max(similarity) OVER () - min(similarity) OVER (), 0) AS share
+    FROM (
+        SELECT memory_id, 1 - distance AS similarity FROM nearest
+        ORDER BY similarity DESC, memory_id DESC LIMIT {vector_depth}
+    ) AS best
+),
+candidate AS MATERIALIZED (
+    SELECT c.*, coalesce(m.source_conversation_id, m.id) AS conversation, m.conversation_position AS place
+    FROM (
+        SELECT memory_id, v.rank AS vector_rank, v.similarity, k.rank AS keyword_rank, k.score AS keyword_score,
+               %(trust)s::float8 * coalesce(v.share, CASE WHEN v.rank IS NULL THEN 0 ELSE 1 END)
+               + (1 - %(trust)s::float8) * coalesce(k.share, 0) AS own
+        FROM keyword k FULL JOIN vector v USING (memory_id)
+    ) AS c
+    JOIN memories_memory m ON m.instance_id = %(instance)s::uuid AND m.id = c.memory_id
+    WHERE (m.listed OR (%(superseded)s::boolean AND m.status = 'superseded'))
+      AND (m.expires_at IS NULL OR m.expires_at > now())
+),
+-- What was said within two places of the 50 best may be the answer even if no word of it matches.
+everyone AS MATERIALIZED (
+    SELECT memory_id, conversation, place, max(own) AS own
+    FROM (
+        SELECT memory_id, conversation, place, own FROM candidate
+        UNION ALL
+        SELECT m.id, m.source_conversation_id, m.conversation_position, 0
+        FROM (SELECT conversation, place FROM candidate ORDER BY own DESC, memory_id DESC LIMIT 50) AS top
+        JOIN memories_memory m ON m.instance_id = %(instance)s::uuid AND m.source_conversation_id = top.conversation
+             AND m.conversation_position BETWEEN top.place - 2 AND top.place + 2
+        WHERE m.listed AND (m.expires_at IS NULL OR m.expires_at > now()){neighbours}
+    ) AS both_kinds
+    GROUP BY memory_id, conversation, place
+),
+named AS MATERIALIZED (
+    SELECT DISTINCT c.memory_id
+    FROM everyone x JOIN memories_chunk c ON c.instance_id = %(instance)s::uuid AND c.memory_id = x.memory_id
+    WHERE c.who <> '' AND c.words @@ (SELECT string_agg(quoted || sign || 'A', ' | ')::tsquery FROM term)
+),
+context AS MATERIALIZED (
+    SELECT memory_id, row_number() OVER (ORDER BY score DESC, memory_id DESC) AS rank
+    FROM (
+        SELECT memory_id,
+               0.6::float8 * own + 0.2::float8 * sum(own) OVER next_to + 0.2::float8 * sum(own) OVER around
+               + 0.5::float8 * max(own) OVER (PARTITION BY conversation)
+               + CASE WHEN memory_id IN (SELECT memory_id FROM named) THEN 0.3 ELSE 0 END AS score
+        FROM everyone
+        WINDOW next_to AS (PARTITION BY conversation ORDER BY place RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING),
+               around AS (PARTITION BY conversation ORDER BY place RANGE BETWEEN 2 PRECEDING AND 2 FOLLOWING)
+    ) AS weighed
+),
+fused AS MATERIALIZED (
+    SELECT x.memory_id, c.vector_rank, c.similarity, c.keyword_rank, c.keyword_score, x.rank AS context_rank,
+           CASE WHEN c.vector_rank <= {plain_depth} THEN 1::float8 / (60 + c.vector_rank) ELSE 0 END AS vector_rrf,
+           CASE WHEN c.keyword_rank <= {plain_depth} THEN 1::float8 / (60 + c.keyword_rank) ELSE 0 END AS keyword_rrf,
+           {context_weight}::float8 / (60 + x.rank) AS context_rrf
+    FROM context x LEFT JOIN candidate c USING (memory_id)
+),
+"""
+
+# Vectors alone: their order is the order.
+VECTOR_ONLY = """
+fused AS MATERIALIZED (
+    SELECT n.memory_id, row_number() OVER (ORDER BY n.similarity DESC, n.memory_id DESC) AS vector_rank, n.similarity,
+           NULL::bigint AS keyword_rank, NULL::float8 AS keyword_score, NULL::bigint AS context_rank,
+           1::float8 / (60 + row_number() OVER (ORDER BY n.similarity DESC, n.memory_id DESC)) AS vector_rrf,
+           0::float8 AS keyword_rrf, 0::float8 AS context_rrf
+    FROM (
+        SELECT memory_id, 1 - distance AS similarity FROM nearest
+        ORDER BY similarity DESC, memory_id DESC LIMIT {keyword_depth}
+    ) AS n
+    JOIN memories_memory m ON m.instance_id = %(instance)s::uuid AND m.id = n.memory_id
+    WHERE (m.listed OR (%(superseded)s::boolean AND m.status = 'superseded'))
+      AND (m.expires_at IS NULL OR m.expires_at > now())
+),
+"""
+
+# One page of hits, each with its best chunk and the words found in it.
+PAGE = """
+page AS MATERIALIZED (
+    SELECT f.*, f.vector_rrf + f.keyword_rrf + f.context_rrf AS final, count(*) OVER () AS total,
+           count(f.keyword_rank) OVER () AS worded,
+           row_number() OVER (
+               ORDER BY f.vector_rrf + f.keyword_rrf + f.context_rrf DESC, m.pinned DESC, m.importance DESC,
+                        m.updated_at DESC, m.id DESC
+           ) AS place
+    FROM fused f JOIN memories_memory m ON m.instance_id = %(instance)s::uuid AND m.id = f.memory_id
+    ORDER BY place LIMIT %(limit)s::bigint OFFSET %(offset)s::bigint
+)
+SELECT p.memory_id, p.vector_rank, p.similarity, p.vector_rrf, p.keyword_rank, p.keyword_score, p.keyword_rrf,
+       p.context_rank, p.context_rrf, p.final, p.total, best.content, best.version_id, best.matched,
+       p.worded
+FROM page p LEFT JOIN LATERAL (
+    SELECT c.content, c.version_id, ARRAY(SELECT t.word FROM term t WHERE c.words @@ t.wanted) AS matched
+    FROM memories_chunk c
+    WHERE c.instance_id = %(instance)s::uuid AND c.memory_id = p.memory_id AND (c.live OR %(superseded)s::boolean)
+    ORDER BY (SELECT count(*) FROM term t WHERE c.words @@ t.wanted) DESC, c.live DESC, c.position
+    LIMIT 1
+) AS best ON true
+ORDER BY p.place
+"""
+
+
+def statement(
+    *,
+    mode: str,
+    form: str,
+    is_filtered: bool,
+    allowed: str,
+    instance: UUID,
+    generation: int,
+) -> str:
+    """The statement for one search: `form` by size, `allowed` a query for the ids the filters leave."""
+    chunks = CHUNKS.format(filters=FILTERS if is_filtered else "")
+    words = {
+        WHOLE: TERM + MATCHED_EXACT.format(chunks=chunks) + SCORED.format(total="%(chunks)s"),
+        SCOPED: TERM + MATCHED_SCOPED + SCORED.format(total="(SELECT count(*) FROM scope)"),
+        LARGE: WORDS_LARGE.format(chunks=chunks),
+        HUGE: WORDS_LARGE.format(chunks=chunks),
+    }[form]
+    vectors = {WHOLE: VECTORS_EXACT, SCOPED: VECTORS_SCOPED, LARGE: VECTORS_BITS, HUGE: VECTORS_HNSW}[form]
+    is_vector = mode == "vector"
+    parts = [
+        TYPED,
+        ALLOWED.format(allowed=allowed) if is_filtered else "",
+        SCOPE if form == SCOPED else "",
+        NO_WORDS if is_vector else words + KEYWORD.format(keyword_depth=KEYWORD_DEPTH),
+        vectors.format(
+            filters=VECTOR_FILTERS if is_filtered else "",
+            nearest=KEYWORD_DEPTH + 40 if is_vector else VECTOR_DEPTH + 20,
+            instance=instance,
+            generation=generation,
+        ),
+        (VECTOR_ONLY if is_vector else FUSED).format(
+            vector_depth=VECTOR_DEPTH,
+            keyword_depth=KEYWORD_DEPTH,
+            plain_depth=PLAIN_DEPTH,
+            context_weight=CONTEXT_WEIGHT,
+            neighbours=NEIGHBOUR_FILTERS if is_filtered else "",
+        ),
+        PAGE,
+    ]
+    return "".join(parts)
