@@ -1,22 +1,26 @@
 """`/api/v1/memories`: list, save, change, delete, and what a memory said before."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Literal, NotRequired, Self
 from uuid import UUID
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import TypedDict
 
+from accounts.access import Scope
 from accounts.api_authentication import open_named
 from memories import deletion, store, versions
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.filters import Filters
 from memories.listing import list_from
-from memories.presenting import MemoryJson, VersionJson, memory_json, version_json
+from memories.presenting import HitJson, MemoryJson, VersionJson, hit_json, memory_json, version_json
+from memories.search import search
+from memories.similar import similar
 from memoryconsole.endpoints import Endpoint, Nothing, Paging, Slice, body, query, query_or_body
-from memoryconsole.errors import Conflict
+from memoryconsole.errors import Conflict, Invalid
 from memoryconsole.inputs import Input, Number, read
 from memoryconsole.schema import ErrorJson, documented
 
@@ -25,6 +29,18 @@ LARGEST_INTEGER = 2**31 - 1
 
 
 class MemoriesQuery(Filters, Paging):
+    """Without `search` a list, newest first; with it the best hits first."""
+
+    search: Annotated[str, Field(max_length=10_000)] = ""
+    mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
+    explain: bool = False
+
+    @field_validator("search", mode="before")
+    @classmethod
+    def _printable(cls, value: object) -> object:
+        """A NUL is no word: it separates words like a space."""
+        return value.replace("\x00", " ").strip() if isinstance(value, str) else value
+
     def filters(self) -> Filters:
         return Filters.model_construct(**{name: getattr(self, name) for name in Filters.model_fields})
 
@@ -59,7 +75,9 @@ class MemoriesJson(TypedDict):
     offset: int
     nextCursor: str | None
     searchMode: str | None
-    memories: list[MemoryJson]
+    reason: NotRequired[str]
+    corrected: NotRequired[dict[str, str]]
+    memories: Sequence[MemoryJson | HitJson]
 
 
 class SavedJson(TypedDict):
@@ -74,6 +92,14 @@ class ManySavedJson(TypedDict):
 
 class OneMemoryJson(TypedDict):
     memory: MemoryJson
+
+
+class SimilarJson(MemoryJson):
+    similarity: float
+
+
+class SimilarsJson(TypedDict):
+    memories: list[SimilarJson]
 
 
 class VersionsJson(TypedDict):
@@ -100,11 +126,15 @@ class StaleExpectationJson(ErrorJson):
 
 
 class Memories(Endpoint):
-    @documented("listMemories", "List memories, newest first", query=MemoriesQuery, answers={200: MemoriesJson})
+    @documented(
+        "listMemories", "List memories, newest first, or search them", query=MemoriesQuery, answers={200: MemoriesJson}
+    )
     def get(self, request: Request) -> Response:
         data = query(request, "tag")
         scope = open_named(request, data)
         wanted = read(MemoriesQuery, data)
+        if wanted.search:
+            return Response(found_json(scope, wanted))
         listing = list_from(scope, wanted.filters(), limit=wanted.limit, offset=wanted.offset, cursor=wanted.cursor)
         answer: MemoriesJson = {
             "total": listing.total,
@@ -218,6 +248,26 @@ class History(Endpoint):
         return Response(answer)
 
 
+class SimilarQuery(Input):
+    limit: Annotated[Number, Field(ge=1, le=100)] = 5
+
+
+class Similar(Endpoint):
+    @documented(
+        "listSimilar", "The memories nearest to this one by vector", query=SimilarQuery, answers={200: SimilarsJson}
+    )
+    def get(self, request: Request, id: str) -> Response:
+        data = query(request)
+        scope = open_named(request, data)
+        wanted = read(SimilarQuery, data)
+        memory = store.find_memory(scope, id)
+        near = [
+            {**memory_json(other, scope.instance.slug), "similarity": cosine}
+            for other, cosine in similar(scope, memory, wanted.limit)
+        ]
+        return Response({"memories": near})
+
+
 class Restore(Endpoint):
     @documented(
         "restoreVersion",
@@ -232,6 +282,26 @@ class Restore(Endpoint):
         memory = store.restore(scope, id, read(Restoration, data).version)
         answer: OneMemoryJson = {"memory": memory_json(memory, scope.instance.slug)}
         return Response(answer)
+
+
+def found_json(scope: Scope, wanted: MemoriesQuery) -> MemoriesJson:
+    if wanted.cursor:
+        raise Invalid({"cursor": ["A search is paged by offset."]})
+    results = search(scope, wanted.search, wanted.filters(), mode=wanted.mode, limit=wanted.limit, offset=wanted.offset)
+    slug = scope.instance.slug
+    answer: MemoriesJson = {
+        "total": results.total,
+        "limit": wanted.limit,
+        "offset": wanted.offset,
+        "nextCursor": None,
+        "searchMode": results.mode,
+        "memories": [hit_json(hit, slug, explain=wanted.explain) for hit in results.hits],
+    }
+    if results.reason:
+        answer["reason"] = results.reason
+    if results.corrected:
+        answer["corrected"] = dict(results.corrected)
+    return answer
 
 
 def saved_json(saved: store.Saved, instance: str) -> SavedJson:

@@ -1,10 +1,12 @@
 """A memory as the API shows it. The shapes are also what the OpenAPI description is made from."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired, cast
 
 from typing_extensions import TypedDict
 
+from memories.highlighting import snippet
 from memories.models import Memory, MemoryVersion
+from memories.search import Found, Hit
 from memories.vocabulary import Category, EmbeddingState, Role, Status, Visibility
 from memoryconsole.presenting import Id, When, one_of, when
 
@@ -87,6 +89,78 @@ def memory_json(memory: Memory, instance: str) -> MemoryJson:
         "lastAccessedAt": when(memory.last_accessed_at) if memory.last_accessed_at else None,
         "createdAt": when(memory.created_at),
         "updatedAt": when(memory.updated_at),
+    }
+
+
+class ListJson(TypedDict):
+    """A hit's place in one of the lists; `rrf` is what that place adds to the final score."""
+
+    rank: int | None
+    rrf: float
+
+
+class VectorListJson(ListJson):
+    similarity: float | None
+
+
+class KeywordListJson(ListJson):
+    score: float | None
+    matched: list[str]
+
+
+class ExplainJson(TypedDict):
+    vector: VectorListJson
+    keyword: KeywordListJson
+    boosts: dict[str, float]
+    final: float
+
+
+class HitJson(MemoryJson):
+    score: NotRequired[float]
+    snippet: NotRequired[str]
+    explain: NotRequired[ExplainJson]
+
+
+def hit_json(hit: Hit, instance: str, *, explain: bool) -> HitJson:
+    """A hit on an earlier text shows that text, and the memory that has taken its place."""
+    memory = memory_json(hit.memory, instance)
+    if hit.version:
+        memory = _earlier(memory, hit.version)
+    found = hit.found
+    answer = cast(HitJson, memory)
+    answer["score"] = round(found.final, 6)
+    answer["snippet"] = snippet(found.content or hit.memory.content, found.matched)
+    if explain:
+        answer["explain"] = explain_json(found)
+    return answer
+
+
+def explain_json(found: Found) -> ExplainJson:
+    return {
+        "vector": {"rank": found.vector_rank, "similarity": found.similarity, "rrf": found.vector_rrf},
+        "keyword": {
+            "rank": found.keyword_rank,
+            "score": found.keyword_score,
+            "matched": found.matched,
+            "rrf": found.keyword_rrf,
+        },
+        "boosts": {"context": found.context_rrf} if found.context_rank else {},
+        "final": found.final,
+    }
+
+
+def _earlier(memory: MemoryJson, version: MemoryVersion) -> MemoryJson:
+    return {
+        **memory,
+        "content": version.content,
+        "summary": version.summary or None,
+        "category": version.category,
+        "role": version.role,
+        "importance": version.importance,
+        "tags": version.tags,
+        "status": Status.SUPERSEDED,
+        "supersededById": memory["id"],
+        "supersedeReason": version.reason or None,
     }
 
 

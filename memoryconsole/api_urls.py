@@ -5,6 +5,7 @@ from django.urls import path, re_path
 from conversations import api as conversations
 from instances import api as instances
 from memories import api as memories
+from memories import jobs_api as jobs
 from memoryconsole.api import not_found
 
 urlpatterns = [
@@ -13,10 +14,13 @@ urlpatterns = [
     path("memories/bulk-delete", memories.MemoriesDeletion.as_view(), name="api-memories-bulk-delete"),
     path("memories/<str:id>", memories.OneMemory.as_view(), name="api-memory"),
     path("memories/<str:id>/history", memories.History.as_view(), name="api-memory-history"),
+    path("memories/<str:id>/similar", memories.Similar.as_view(), name="api-memory-similar"),
     path("memories/<str:id>/restore", memories.Restore.as_view(), name="api-memory-restore"),
     path("conversations", conversations.Conversations.as_view(), name="api-conversations"),
     path("conversations/<str:id>", conversations.OneConversation.as_view(), name="api-conversation"),
     path("conversations/<str:id>/messages", conversations.Messages.as_view(), name="api-conversation-messages"),
+    path("jobs", jobs.Jobs.as_view(), name="api-jobs"),
+    path("jobs/<str:id>", jobs.OneJob.as_view(), name="api-job"),
     path("instances", instances.Instances.as_view(), name="api-instances"),
     path("instances/<str:slug>", instances.OneInstance.as_view(), name="api-instance"),
     re_path("", not_found, name="api-not-found"),

@@ -4,7 +4,7 @@ import json
 from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 from uuid import UUID
 
 from django.db.models import TextChoices
@@ -46,6 +46,7 @@ HELP = {
     "evidence": "what supports it, as a JSON object",
     "supersede_reason": "why the memory with this key is out of date",
     "dedupe": "when the key is taken",
+    "mode": "words and meaning, words alone, or meaning alone",
     "limit": f"how many, 1 to {MAX_LIMIT}; 20 unless given",
     "offset": "how many to skip first",
     "cursor": "go on after an earlier answer: its nextCursor",
@@ -59,6 +60,14 @@ METAVARS: list[tuple[type, str]] = [
     (int, "N"),
     (float, "X"),
 ]
+
+
+class Searching(Input):
+    """How to search, and which part of what is found."""
+
+    mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
+    limit: Annotated[Number, Field(ge=1, le=MAX_LIMIT)] = 20
+    offset: Annotated[Number, Field(ge=0, le=MAX_OFFSET)] = 0
 
 
 class Paging(Input):

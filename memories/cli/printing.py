@@ -1,17 +1,24 @@
 """Memories for people at a terminal, and as plain aligned lines for everything else that reads."""
 
-from collections.abc import Sequence
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
+from html import unescape
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from memories.deletion import Receipt
+from memories.highlighting import snippet
 from memories.models import Memory
+from memories.search import Found, Hit
 from memories.vocabulary import Category
 from memoryconsole.terminal import one_line, printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.text import Text
 
 COLOURS = {
     Category.GENERAL: "white",
@@ -44,6 +51,41 @@ def plain_list(memories: Sequence[Memory]) -> str:
     return "\n".join(_aligned(rows))
 
 
+def plain_hits(hits: Sequence[Hit], *, explain: bool) -> str:
+    """The best first; with `explain` also its places in the lists, and the words found."""
+    rows = [("ID", "CATEGORY", "IMP", "SCORE", *(EXPLAINED if explain else ()), "CONTENT")]
+    rows += [
+        (
+            str(hit.memory.id),
+            hit.memory.category,
+            str(hit.memory.importance),
+            f"{hit.found.final:.4f}",
+            *(_explained(hit.found) if explain else ()),
+            one_line(said_by(hit)),
+        )
+        for hit in hits
+    ]
+    return "\n".join(_aligned(rows))
+
+
+EXPLAINED = ("VECTOR", "COSINE", "KEYWORD", "CONTEXT", "WORDS")
+
+
+def _explained(found: Found) -> tuple[str, ...]:
+    return (
+        str(found.vector_rank or "-"),
+        f"{found.similarity:.3f}" if found.similarity is not None else "-",
+        str(found.keyword_rank or "-"),
+        str(found.context_rank or "-"),
+        ",".join(one_line(word) for word in found.matched) or "-",
+    )
+
+
+def said_by(hit: Hit) -> str:
+    """A hit on an earlier version says what that said."""
+    return hit.version.content if hit.version else hit.memory.content
+
+
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
     return ["  ".join([*map(str.ljust, row, widths), row[-1]]) for row in rows]
@@ -67,6 +109,68 @@ def rich_list(memories: Sequence[Memory], *, no_color: bool) -> str:
     for memory in memories:
         table.add_row(*_cells(memory, console.width))
     return _rendered(console, table)
+
+
+def rich_hits(hits: Sequence[Hit], *, explain: bool, no_color: bool) -> str:
+    from rich.table import Table
+
+    console = _console(no_color)
+    table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
+    table.add_column("Category", no_wrap=True)
+    table.add_column("Score", no_wrap=True)
+    table.add_column("Memory, creation time (UTC) and id", ratio=1, overflow="fold")
+    for hit in hits:
+        table.add_row(*_hit_cells(hit, explain))
+    return _rendered(console, table)
+
+
+def _hit_cells(hit: Hit, explain: bool) -> "tuple[RenderableType, ...]":
+    from rich.text import Text
+
+    memory = hit.memory
+    text = _marked(snippet(hit.found.content or memory.content, hit.found.matched))
+    text.append(f"\n{minute(memory.created_at)} {memory.id}", style="dim")
+    earlier = [f"version {hit.version.number}, replaced {minute(hit.version.replaced_at)}"] if hit.version else []
+    text.append("".join(f" {label}" for label in [*earlier, *_labels(memory)]), style="italic dim")
+    if explain:
+        text.append(f"\n{explanation(hit.found)}", style="dim")
+    return Text(memory.category, style=COLOURS[Category(memory.category)]), Text(f"{hit.found.final:.4f}"), text
+
+
+def _marked(html: str) -> "Text":
+    """A snippet for a terminal: what pages mark is bold here."""
+    from rich.text import Text
+
+    text = Text()
+    for number, part in enumerate(re.split("</?mark>", html)):
+        text.append(printable(unescape(part)), style="bold underline" if number % 2 else "")
+    return text
+
+
+def explanation(found: Found) -> str:
+    """Each list's part of the score, in a line."""
+    parts = []
+    if found.vector_rank:
+        parts.append(f"vector #{found.vector_rank} (cosine {found.similarity:.3f}) {found.vector_rrf:.4f}")
+    if found.keyword_rank:
+        words = ", ".join(one_line(word) for word in found.matched)
+        parts.append(f"keyword #{found.keyword_rank} ({words}) {found.keyword_rrf:.4f}")
+    if found.context_rank:
+        parts.append(f"context #{found.context_rank} {found.context_rrf:.4f}")
+    return f"{' + '.join(parts)} = {found.final:.4f}"
+
+
+@contextmanager
+def progress_bar(total: int, *, no_color: bool) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr that is told how many are done."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    console = Console(file=sys.stderr, force_terminal=True, no_color=no_color or None)
+    columns = BarColumn(bar_width=None), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, expand=True) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda done: progress.update(task, completed=done, total=max(total, done))
 
 
 def _cells(memory: Memory, width: int) -> "tuple[RenderableType, ...]":

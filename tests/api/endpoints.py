@@ -6,8 +6,9 @@ from typing import Any
 
 from conversations.models import Conversation
 from instances.models import Instance
+from memories.backfill import ask_for_embedding
 from memories.draft import MemoryChanges
-from memories.models import Memory
+from memories.models import Job, Memory
 from memories.store import change
 from tests.factories import make_conversation, make_memory, scope_of
 
@@ -19,6 +20,7 @@ class World:
     instance: Instance
     memory: Memory
     conversation: Conversation
+    job: Job
 
     @property
     def slug(self) -> str:
@@ -28,7 +30,8 @@ class World:
 def populate(instance: Instance) -> World:
     memory = make_memory(instance, f"A secret of {instance.slug}")
     change(scope_of(instance), memory.id, MemoryChanges(content=f"Another secret of {instance.slug}"))
-    return World(instance, memory, make_conversation(instance, "Hello", "Good morning"))
+    conversation = make_conversation(instance, "Hello", "Good morning")
+    return World(instance, memory, conversation, ask_for_embedding(scope_of(instance)))
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,8 @@ class Call:
     for_superadmins: bool = field(default=False)
 
     def url(self, world: World) -> str:
-        return self.path.format(slug=world.slug, memory=world.memory.id, conversation=world.conversation.id)
+        ids = {"memory": world.memory.id, "conversation": world.conversation.id, "job": world.job.id}
+        return self.path.format(slug=world.slug, **ids)
 
     def __str__(self) -> str:
         return f"{self.method} {self.path.split('?')[0]}"
@@ -57,6 +61,7 @@ CALLS = [
     Call("POST", "/api/v1/memories/bulk", lambda w: {"instanceId": w.slug, "memories": [{"content": "New"}]}, 201),
     Call("POST", "/api/v1/memories/bulk-delete", lambda w: {"instanceId": w.slug, "ids": [str(w.memory.id)]}),
     Call("GET", "/api/v1/memories/{memory}?instanceId={slug}"),
+    Call("GET", "/api/v1/memories/{memory}/similar?instanceId={slug}"),
     Call("PATCH", "/api/v1/memories/{memory}?instanceId={slug}", lambda w: {"pinned": True}),
     Call("DELETE", "/api/v1/memories/{memory}?instanceId={slug}"),
     Call("GET", "/api/v1/memories/{memory}/history?instanceId={slug}"),
@@ -70,6 +75,8 @@ CALLS = [
         lambda w: {"instanceId": w.slug, "messages": [{"role": "user", "content": "Hi"}]},
         201,
     ),
+    Call("POST", "/api/v1/jobs", lambda w: {"instanceId": w.slug, "kind": "embed-memories"}, 202),
+    Call("GET", "/api/v1/jobs/{job}?instanceId={slug}"),
     Call("GET", "/api/v1/instances/{slug}", takes_instance=False),
     Call("PATCH", "/api/v1/instances/{slug}", lambda w: {"name": "New name"}, takes_instance=False),
     Call("DELETE", "/api/v1/instances/{slug}?confirm={slug}", takes_instance=False, for_superadmins=True),

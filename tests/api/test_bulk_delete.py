@@ -19,7 +19,7 @@ def test_by_ids(api: Caller, support: Instance) -> None:
     first, second, third = make_memories(support, 3)
     answer = delete(api, ids=[str(first.id), str(third.id), str(first.id)])
     assert answer.status == 200
-    assert answer.json == {"deleted": 2, "versions": 0, "chunks": 0, "embeddings": 0, "attachments": 0}
+    assert answer.json == {"deleted": 2, "versions": 0, "chunks": 2, "embeddings": 0, "attachments": 0}
     assert Memory.objects.get().id == second.id
 
 

@@ -57,6 +57,7 @@ def test_stores_the_same_as_one_by_one(api: Caller, support: Instance) -> None:
     }
     assert api.get(f"/api/v1/memories/{bulk['id']}?instanceId=support-bot").json["memory"] == bulk
     first, second = Memory.objects.order_by("id").values(*STORED)
+    assert (first.pop("conversation_position"), second.pop("conversation_position")) == (1, 2)
     assert first == second
 
 

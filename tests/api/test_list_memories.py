@@ -165,7 +165,6 @@ def test_number_of_statements_does_not_depend_on_rows(api: Caller, support: Inst
         ("offset=10001", "offset", "Must be at most 10000."),
         ("offset=1000000000", "offset", "Must be at most 10000."),
         ("page=0", "page", "Unknown field."),
-        ("search=tea", "search", "Unknown field."),
         ("category=food", "category", "“food” is not a category. Choose one of: general, preference, fact, event, "
          "relationship, decision."),
         ("visibility=all", "visibility", "Choose one of: 'private', 'instance', 'team' or 'org'."),

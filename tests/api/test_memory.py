@@ -128,7 +128,7 @@ def test_delete_answers_with_a_receipt(api: Caller, support: Instance) -> None:
     api.patch(url(memory), {"content": "Ann likes coffee"})
     answer = api.delete(url(memory))
     assert answer.status == 200
-    assert answer.json == {"deleted": 1, "versions": 1, "chunks": 0, "embeddings": 0, "attachments": 0}
+    assert answer.json == {"deleted": 1, "versions": 1, "chunks": 2, "embeddings": 0, "attachments": 0}
     assert list(Memory.objects.values_list("id", flat=True)) == [other.id]
     assert not MemoryVersion.objects.exists()
     assert api.get("/api/v1/memories?instanceId=support-bot").json["total"] == 1

@@ -335,13 +335,13 @@ class TestDelete:
         memory, kept = make_memories(support_bot, 2)
         ran = self.delete(shell, str(memory.id), "--yes")
         assert ran.code == 0
-        assert ran.out == "Deleted 1 memory with 0 versions, 0 chunks, 0 vectors and 0 attachments.\n"
+        assert ran.out == "Deleted 1 memory with 0 versions, 1 chunk, 0 vectors and 0 attachments.\n"
         assert Memory.objects.get() == kept
 
     def test_json_receipt(self, shell: Shell, support_bot: Any):
         first, second = make_memories(support_bot, 2)
         receipt = self.delete(shell, str(first.id), str(second.id), "--yes", "--json").json
-        assert receipt == {"deleted": 2, "versions": 0, "chunks": 0, "embeddings": 0, "attachments": 0}
+        assert receipt == {"deleted": 2, "versions": 0, "chunks": 2, "embeddings": 0, "attachments": 0}
 
     def test_twice_is_not_found(self, shell: Shell, support_bot: Any):
         memory = make_memory(support_bot)
@@ -420,7 +420,7 @@ class TestDelete:
 
 def test_every_option_is_in_the_documentation(shell: Shell):
     text = DOCS.read_text()
-    for action in ("add", "list", "show", "delete"):
+    for action in ("add", "list", "search", "show", "delete"):
         for option in re.findall(r"--[a-z][a-z-]+", shell("memory", action, "--help").out):
             assert option in text, option
 

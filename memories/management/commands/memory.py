@@ -8,13 +8,15 @@ from django.core.management.base import CommandParser
 
 from accounts.access import Scope
 from memories.cli import printing
-from memories.cli.options import Paging, add_options, given, written_as
+from memories.cli.options import Paging, Searching, add_options, given, written_as
 from memories.deletion import Receipt, delete_matching, delete_memories
 from memories.draft import MemoryDraft
 from memories.filters import Filters
 from memories.listing import Listing, list_from
 from memories.models import Memory
-from memories.presenting import memory_json
+from memories.presenting import hit_json, memory_json
+from memories.query import read_query
+from memories.search import Hit, Results, search
 from memories.store import find_memory, save
 from memoryconsole.commands import ConsoleCommand, add_json_option, open_from_shell
 from memoryconsole.errors import Conflict, Invalid, Problem
@@ -26,7 +28,7 @@ SHOWN_BEFORE_DELETING = 10
 
 
 class Command(ConsoleCommand):
-    help = "Adds, lists, shows and deletes what one instance remembers."
+    help = "Adds, lists, finds, shows and deletes what one instance remembers."
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", title="actions")
@@ -41,6 +43,12 @@ class Command(ConsoleCommand):
         listing = actions.add_parser("list", help="the newest memories first, narrowed by filters")
         add_options(listing, Filters)
         add_options(listing, Paging)
+
+        search = actions.add_parser("search", help="find memories by words and meaning, the best first")
+        search.add_argument("query", metavar="QUERY", nargs="+", help='words, "a phrase", -without')
+        add_options(search, Filters)
+        add_options(search, Searching)
+        search.add_argument("--explain", action="store_true", help="say of each hit why it was found")
 
         show = actions.add_parser("show", help="one memory, whole")
         show.add_argument("id", metavar="ID")
@@ -61,7 +69,8 @@ class Command(ConsoleCommand):
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         scope = open_from_shell(options["instance"])
-        {"add": self.add, "list": self.list, "show": self.show, "delete": self.delete}[action](scope, options)
+        run = {"add": self.add, "list": self.list, "search": self.search, "show": self.show, "delete": self.delete}
+        run[action](scope, options)
 
     def add(self, scope: Scope, options: dict[str, Any]) -> None:
         self.written_as = {**written_as(MemoryDraft), "category": "CATEGORY", "content": "TEXT"}
@@ -113,6 +122,28 @@ class Command(ConsoleCommand):
         line = f"{shown} of {printing.counted(total, 'memory', 'memories')} in {scope.instance.slug}."
         rest = paging.offset + shown
         return f"{line} More: --offset {rest}" if not paging.cursor and shown and rest < total else line
+
+    def search(self, scope: Scope, options: dict[str, Any]) -> None:
+        self.written_as = {"query": "QUERY"}
+        text = " ".join(options["query"])
+        how = read(Searching, given(Searching, options))
+        filters = read(Filters, given(Filters, options))
+        if read_query(text).is_empty:
+            raise Invalid({"query": ["Say what to look for."]})
+        found = search(scope, text, filters, mode=how.mode, limit=how.limit, offset=how.offset)
+        if options["json"]:
+            self.print_json(_found_json(scope, found, how, explain=options["explain"]))
+            return
+        if found.hits:
+            self._print_hits(found.hits, options)
+        self.complain(*_about_search(scope, found, how))
+
+    def _print_hits(self, hits: Sequence[Hit], options: dict[str, Any]) -> None:
+        if self.stdout.isatty():
+            no_color = options["no_color"]
+            self.stdout.write(printing.rich_hits(hits, explain=options["explain"], no_color=no_color))
+        else:
+            self.stdout.write(printing.plain_hits(hits, explain=options["explain"]))
 
     def show(self, scope: Scope, options: dict[str, Any]) -> None:
         memory = find_memory(scope, options["id"])
@@ -185,3 +216,33 @@ def _listing_json(scope: Scope, listing: Listing, paging: Paging) -> dict[str, A
         "searchMode": None,
         "memories": [memory_json(memory, scope.instance.slug) for memory in listing.memories],
     }
+
+
+def _found_json(scope: Scope, found: Results, how: Searching, *, explain: bool) -> dict[str, Any]:
+    return {
+        "total": found.total,
+        "limit": how.limit,
+        "offset": how.offset,
+        "nextCursor": None,
+        "searchMode": found.mode,
+        **({"reason": found.reason} if found.reason else {}),
+        **({"corrected": dict(found.corrected)} if found.corrected else {}),
+        "memories": [hit_json(hit, scope.instance.slug, explain=explain) for hit in found.hits],
+    }
+
+
+MODES = {"hybrid": "by words and meaning", "keyword": "by words", "vector": "by meaning"}
+
+
+def _about_search(scope: Scope, found: Results, how: Searching) -> list[str]:
+    """How many there are, how they were looked for, and why not otherwise."""
+    instance = scope.instance.slug
+    lines = [f"Nowhere: “{word}”. Looked for “{other}” instead." for word, other in found.corrected.items()]
+    if found.total:
+        total = printing.counted(found.total, "memory", "memories")
+        shown = how.offset + len(found.hits)
+        more = f" More: --offset {shown}" if found.hits and shown < found.total else ""
+        lines.append(f"{len(found.hits)} of {total} in {instance}, {MODES[found.mode]} ({found.mode}).{more}")
+    else:
+        lines.append(f"Nothing in {instance} matches, {MODES[found.mode]} ({found.mode}).")
+    return [*lines, found.reason] if found.reason else lines
