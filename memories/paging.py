@@ -101,8 +101,8 @@ class Page(Generic[Row]):
 
     @property
     def anchor(self) -> str:
-        """Where this page begins, for the links to the pages around it."""
-        if not self.rows:
+        """Where this page begins, for the links to the pages around it; nothing for a ranking."""
+        if not self.rows or not self.order.columns:
             return ""
         return "~".join([str(self.number), *(str(part) for part in self.order.key_of(self.rows[0]))])
 

@@ -1,7 +1,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from memories.views import bulk, editing, listing
+from memories.views import bulk, editing, jobs, listing
 
 urlpatterns = [
     path("", RedirectView.as_view(url="/memory", query_string=True)),
@@ -9,6 +9,8 @@ urlpatterns = [
     path("memory/new", editing.memory_new),
     path("memory/bulk", bulk.memory_bulk),
     path("memory/bulk-delete", bulk.memory_bulk_delete),
+    path("memory/embed", jobs.memory_embed),
+    path("memory/jobs/<id>", jobs.memory_job),
     path("memory/<uuid:id>", editing.memory_detail),
     path("memory/<uuid:id>/edit", editing.memory_edit),
     path("memory/<uuid:id>/pin", editing.memory_pin),

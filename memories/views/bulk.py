@@ -18,6 +18,7 @@ from memories.listing import ids_matching
 from memories.store import change_many
 from memories.views.editing import counted, said
 from memories.views.listing import filters_in, list_url
+from memories.views.searching import text_in
 from memoryconsole.errors import Conflict, Invalid, NotFound
 from memoryconsole.ids import parse_id
 from memoryconsole.inputs import read
@@ -121,7 +122,8 @@ def _wanted(request: ConsoleRequest, action: str) -> tuple[dict[str, Any], str]:
 
 
 def _selection(request: ConsoleRequest) -> Selection:
-    if request.POST.get("all"):
+    # Never everything a search leaves out: hits can only be selected one by one.
+    if request.POST.get("all") and not text_in(request.GET):
         expected = request.POST.get("expected", "")
         return Selection([], filters_in(request.GET), int(expected) if expected.isdecimal() else 0)
     ids = [parse_id(raw) for raw in request.POST.getlist("ids")]

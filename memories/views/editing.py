@@ -14,12 +14,17 @@ from conversations.models import Conversation
 from instances.warnings import warnings_for
 from memories.deletion import Receipt, delete_memory, parts_of
 from memories.draft import MemoryChanges
+from memories.embedding import model_of
 from memories.forms import MemoryForm, values_of
+from memories.similar import similar
 from memories.store import change, find_memory, save
 from memories.versions import history
 from memories.views.listing import conversations_of
+from memories.vocabulary import EmbeddingState
 from memoryconsole.errors import Conflict, Invalid
 from memoryconsole.forms import add_problem
+
+SIMILAR = 5
 
 
 @require_http_methods(["GET", "POST"])
@@ -49,6 +54,8 @@ def memory_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
         "memory": memory,
         "conversation": conversations_of(scope, [memory]).get(memory.source_conversation_id or id),
         "versions": history(scope, memory),
+        "similar": similar(scope, memory, SIMILAR) if memory.embedding == EmbeddingState.READY else [],
+        "has_provider": bool(model_of(scope.instance)),
         "list_url": _list_url(request, scope),
         "back": request.GET.urlencode(),
     }
@@ -82,9 +89,7 @@ def memory_pin(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
     memory = change(scope, id, MemoryChanges(pinned=request.POST.get("pinned") == "true"))
     if not wants_fragment(request):
         return redirect(_list_url(request, scope))
-    conversations = conversations_of(scope, [memory])
-    context = {"memory": memory, "conversations": conversations, "back": request.GET.urlencode()}
-    return render(request, "memories/list.html#row", context)
+    return render(request, "memories/list.html#pin", {"memory": memory, "back": request.GET.urlencode()})
 
 
 @require_http_methods(["GET", "POST"])

@@ -1,4 +1,4 @@
-"""/memory: browse, filter, select."""
+"""/memory: browse, search, filter, select."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,12 +20,14 @@ from memories.forms import FilterForm, read_filters
 from memories.listing import ORDERS, Totals, count, list_page
 from memories.models import Memory
 from memories.paging import Page
+from memories.views.jobs import embedding_of
+from memories.views.searching import keep_history_short, search_page, text_in
 from memories.vocabulary import Category
 from memoryconsole.errors import Invalid
 
 SIZES = (25, 50, 100)
 ORDER_TITLES = [("newest", "Newest first"), ("oldest", "Oldest first"), ("importance", "Most important first")]
-NOT_FILTERS = {"instance", "page", "size", "sort", "anchor", "select", "back", "csrfmiddlewaretoken"}
+NOT_FILTERS = {"instance", "search", "page", "size", "sort", "anchor", "select", "back", "csrfmiddlewaretoken"}
 
 
 @require_GET
@@ -36,17 +38,30 @@ def memory_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     except Invalid as problem:
         filters, invalid = Filters(), problem
     view = _read_view(request)
-    totals = count(scope, filters) if not invalid else Totals({})
-    total = totals.under(filters)
-    page = list_page(
-        scope, filters, number=view.number, size=view.size, total=total, order=view.order, anchor=view.anchor
-    )
+    text = text_in(request.GET)
+    searched = search_page(scope, text, filters, number=view.number, size=view.size) if text and not invalid else None
+    totals = count(scope, filters) if not invalid and not searched else Totals({})
     if invalid:
-        page = Page([], 1, view.size, 0, ORDERS[view.order])
-    elif view.number != page.number:
+        page: Page[Memory] = Page([], 1, view.size, 0, ORDERS[view.order])
+    elif searched:
+        page = searched.page
+    else:
+        page = list_page(
+            scope,
+            filters,
+            number=view.number,
+            size=view.size,
+            total=totals.under(filters),
+            order=view.order,
+            anchor=view.anchor,
+        )
+    if not invalid and view.number != page.number:
         messages.warning(request, f"There is no page {view.number:,}; this is page {page.number:,}.")
     context = {
         "page": page,
+        "search": searched,
+        "text": text,
+        "hits": searched.hits if searched else {},
         "chips": chips(request.GET, filters, totals),
         "tokens": tokens(request.GET, filters),
         "filters": filters,
@@ -56,14 +71,17 @@ def memory_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "order": view.order,
         "orders": ORDER_TITLES,
         "sizes": SIZES,
-        "selected": _selection(request, page, total),
+        "selected": _selection(request, page, may_be_all=not searched),
         "categories": Category.choices,
         "conversations": conversations_of(scope, page.rows),
         "warnings": warnings_for(scope.instance),
         "back": back_to(request.GET),
+        "without_search": list_url(request.GET, search=None),
     }
-    template = "memories/list.html#memories" if wants_fragment(request) else "memories/list.html"
-    response = render(request, template, context)
+    if wants_fragment(request):
+        response = keep_history_short(request, render(request, "memories/list.html#memories", context))
+    else:
+        response = render(request, "memories/list.html", {**context, "embedding": embedding_of(scope)})
     patch_vary_headers(response, ["HX-Request"])
     return response
 
@@ -146,10 +164,13 @@ def back_to(query: QueryDict) -> str:
     return urlencode({"back": urlencode(pairs)})
 
 
-def _selection(request: ConsoleRequest, page: Page[Memory], total: int) -> str:
-    """`page` or `all` when the reader asked for it; with scripts the boxes do it without a request."""
+def _selection(request: ConsoleRequest, page: Page[Memory], *, may_be_all: bool) -> str:
+    """`page` or `all` when the reader asked for it; with scripts the boxes do it without a request.
+
+    A search has no `all`: what it finds is a ranking, not a set that could be counted again before it is changed.
+    """
     wanted = request.GET.get("select", "")
-    if wanted == "all" and total > len(page.rows):
+    if wanted == "all" and may_be_all and page.total > len(page.rows):
         return "all"
     return "page" if wanted in {"page", "all"} else ""
 

@@ -45,7 +45,14 @@ document.addEventListener("change", (event) => {
 });
 
 document.addEventListener("click", (event) => {
-  const button = event.target.closest("[data-theme-toggle], [data-copy], [data-close]");
+  const button = event.target.closest("[data-theme-toggle], [data-copy], [data-close], [data-clear-search]");
+  if (button?.matches("[data-clear-search]")) {
+    event.preventDefault();
+    const box = document.querySelector("[data-search]");
+    box.value = "";
+    box.focus();
+    box.dispatchEvent(new Event("input", { bubbles: true }));
+  }
   if (button?.matches("[data-theme-toggle]")) changeTheme();
   if (button?.matches("[data-close]") && button.closest("dialog")) {
     event.preventDefault();
@@ -61,7 +68,15 @@ document.addEventListener("click", (event) => {
   });
 });
 
+// "/" goes to the search box, unless it is being typed.
+const isTyping = (element) => element.matches("input, textarea, select") || element.isContentEditable;
 document.addEventListener("keydown", (event) => {
+  const box = document.querySelector("[data-search]");
+  if (event.key === "/" && box && !event.ctrlKey && !event.metaKey && !event.altKey && !isTyping(event.target) && !document.querySelector("dialog[open]")) {
+    event.preventDefault();
+    box.focus();
+    box.select();
+  }
   if (event.key === "Escape") document.querySelectorAll("details.menu[open]").forEach((menu) => { menu.open = false; });
 });
 
@@ -76,12 +91,17 @@ document.addEventListener("htmx:load", (event) => {
 
 // Reads fail open, and say so: the list stays, with a line that it could not be refreshed.
 for (const name of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) {
-  document.addEventListener(name, () => { document.getElementById("failed")?.removeAttribute("hidden"); });
+  document.addEventListener(name, (event) => {
+    if (!event.target.matches("[data-quiet]")) document.getElementById("failed")?.removeAttribute("hidden");
+  });
 }
-document.addEventListener("htmx:beforeRequest", () => { document.getElementById("failed")?.setAttribute("hidden", ""); });
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (!event.target.matches("[data-quiet]")) document.getElementById("failed")?.setAttribute("hidden", "");
+});
 
-// A filter that is not set does not belong in the address.
+// A filter that is not set does not belong in the address, and letters are no steps to go back over.
 document.addEventListener("htmx:configRequest", ({ detail }) => {
+  if (detail.triggeringEvent?.type === "input") detail.headers["X-Typing"] = "true";
   if (detail.verb !== "get") return;
   for (const name of [...detail.formData.keys()]) {
     if (detail.formData.get(name) === "") detail.formData.delete(name);

@@ -24,6 +24,8 @@ def addresses(console: Console) -> dict[str, str]:
         "memory, filtered": "/memory?instance=support-bot&minImportance=9",
         "memory, nothing matches": "/memory?instance=support-bot&owner=nobody",
         "memory, wrong filter": "/memory?instance=support-bot&minImportance=12",
+        "memory, searched": "/memory?instance=support-bot&search=refund",
+        "memory, nothing found": "/memory?instance=quiet-bot&search=refund",
         "memory, empty": "/memory?instance=quiet-bot",
         "new memory": "/memory/new?instance=support-bot",
         "one memory": f"/memory/{memory}?instance=support-bot",

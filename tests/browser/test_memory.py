@@ -91,7 +91,7 @@ def test_delete_one_from_its_row(console: Console, page: Page) -> None:
     expect(dialog).to_be_hidden()
     page.get_by_role("link", name="Delete").first.click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("Deleted 1 memory.")).to_be_visible()
+    expect(page.get_by_text("Deleted 1 memory")).to_be_visible()
     assert console.api("GET", f"/memories?instanceId={slug}")["total"] == 1
 
 
@@ -107,7 +107,7 @@ def test_bulk_delete_lists_what_goes_first(console: Console, page: Page) -> None
     expect(page.get_by_text("Fact number 29")).to_be_visible()
     assert console.api("GET", f"/memories?instanceId={slug}")["total"] == 31
     page.get_by_role("button", name="Delete 30 memories").click()
-    expect(page.get_by_text("Deleted 30 memories.")).to_be_visible()
+    expect(page.get_by_text("Deleted 30 memories")).to_be_visible()
     assert console.api("GET", f"/memories?instanceId={slug}")["total"] == 1
 
 
@@ -136,8 +136,8 @@ def test_everything_works_without_scripts(console: Console, page: Page) -> None:
     plain.goto(f"/memory?instance={slug}&select=page")
     plain.get_by_role("button", name="Delete…").click()
     plain.get_by_role("button", name="Delete 25 memories").click()
-    expect(plain.get_by_text("Deleted 25 memories.")).to_be_visible()
+    expect(plain.get_by_text("Deleted 25 memories")).to_be_visible()
     plain.get_by_role("link", name="Delete").first.click()
     plain.get_by_role("button", name="Delete").click()
-    expect(plain.get_by_text("Deleted 1 memory.")).to_be_visible()
+    expect(plain.get_by_text("Deleted 1 memory")).to_be_visible()
     context.close()

@@ -18,8 +18,8 @@ def test_it_asks_first_and_then_deletes_for_good(alice: Client, support: Instanc
     assert "Delete this memory for good?" in html
     assert "1 earlier version goes with it" in html
     assert Memory.objects.filter(pk=memory.pk).exists()
-    response = alice.post(url, follow=True)
-    assert "Deleted 1 memory with 1 earlier version. Nothing of it is left." in response.content.decode()
+    said = alice.post(url, follow=True).content.decode()
+    assert "Deleted 1 memory with 1 earlier version, 2 search entries. Nothing of it is left." in said
     assert not Memory.objects.exists()
     assert not MemoryVersion.objects.exists()
     entry = AuditEntry.objects.get(instance=support, action="deleted")

@@ -21,12 +21,12 @@ def test_pin_and_unpin(alice: Client, support: Instance) -> None:
     assert not MemoryVersion.objects.exists()
 
 
-def test_htmx_gets_the_row(alice: Client, support: Instance) -> None:
+def test_htmx_gets_the_button_alone(alice: Client, support: Instance) -> None:
     memory = make_memory(support, "hello")
     html = alice.post(
         f"/memory/{memory.id}/pin?instance=support-bot", {"pinned": "true"}, headers={"HX-Request": "true"}
     ).content.decode()
-    assert html.strip().startswith("<tr")
+    assert html.strip().startswith(f'<button id="pin-{memory.id}"')
     assert 'aria-pressed="true"' in html
 
 

@@ -12,7 +12,16 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tests.factories import make_conversation, make_instance, make_key, make_memory, make_user
+from memories.backfill import embed_pending
+from tests.factories import (
+    make_conversation,
+    make_instance,
+    make_key,
+    make_memories,
+    make_memory,
+    make_user,
+    scope_of,
+)
 
 pytestmark = pytest.mark.django_db
 BASELINE = Path(__file__).with_name("query_counts.json")
@@ -28,13 +37,19 @@ def pages() -> dict[str, tuple[Client, str]]:
         make_key(bot)
         conversation = make_conversation(bot, "Hello", "Hi", title=f"Talk {n}")
         memory = make_memory(bot, tags=["a", "b"], sourceConversationId=str(conversation.id))
+    near = make_instance("vector-bot", embedder="offline")
+    neighbour = make_memories(near, 12)[0]
+    embed_pending(scope_of(near))
     client, caller = Client(), Client(headers={"authorization": f"Bearer {make_key(bot)}"})
     client.force_login(root, backend="django.contrib.auth.backends.ModelBackend")
     return {
         "/memory": (client, "/memory?instance=support-bot"),
         "/memory, filtered": (client, "/memory?instance=support-bot&tag=a&category=general"),
+        "/memory, searched": (client, "/memory?instance=support-bot&search=memory+number"),
+        "/memory, searched by meaning": (client, "/memory?instance=vector-bot&search=memory+number"),
         "/memory/new": (client, "/memory/new?instance=support-bot"),
         "/memory/<id>": (client, f"/memory/{memory.id}?instance=support-bot"),
+        "/memory/<id>, with similar ones": (client, f"/memory/{neighbour.id}?instance=vector-bot"),
         "/memory/<id>/edit": (client, f"/memory/{memory.id}/edit?instance=support-bot"),
         "/memory/<id>/delete": (client, f"/memory/{memory.id}/delete?instance=support-bot"),
         "/conversations": (client, "/conversations?instance=support-bot"),

@@ -1,0 +1,148 @@
+"""The Memory screen while something is searched for: hits instead of a list, each with the reasons for its place."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+from django.http import HttpResponse, QueryDict
+from django.utils.safestring import SafeString
+from django_htmx.http import replace_url
+
+from accounts.access import Scope
+from accounts.pages import ConsoleRequest
+from instances.models import Embedder, Instance
+from memories.embedding import model_of
+from memories.filters import Filters
+from memories.highlighting import snippet
+from memories.models import Memory, MemoryVersion
+from memories.paging import Order, Page
+from memories.query import MAX_CHARACTERS, read_query
+from memories.search import Found, Hit, Results, search
+from memories.search_sql import CONTEXT_WEIGHT, PLAIN_DEPTH, VECTOR_DEPTH
+
+RRF_K = 60
+BY_RANK = Order(())
+# What the numbers of an explanation are rounded to, before they are added up.
+DIGITS = 5
+
+
+class Part(NamedTuple):
+    """What one ranked list adds to a hit's score."""
+
+    title: str
+    rank: int | None
+    note: str
+    formula: str
+    amount: float
+
+
+@dataclass(frozen=True, slots=True)
+class ShownHit:
+    snippet: SafeString
+    version: MemoryVersion | None
+    matched: list[str]
+    parts: list[Part]
+
+    @property
+    def score(self) -> float:
+        """The sum of the rounded parts, so that what is shown adds up."""
+        return round(sum(part.amount for part in self.parts), DIGITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search and its answer, as the page shows it."""
+
+    text: str
+    results: Results
+    page: Page[Memory]
+    hits: Mapping[UUID, ShownHit]
+    settings_url: str
+
+    @property
+    def is_hybrid(self) -> bool:
+        return self.results.mode == "hybrid"
+
+    @property
+    def is_by_meaning_alone(self) -> bool:
+        return self.page.number == 1 and bool(self.hits) and not any(hit.matched for hit in self.hits.values())
+
+
+def text_in(query: QueryDict) -> str:
+    """What is searched for; empty when there is nothing to search for, as with blanks alone."""
+    text = "".join(c for c in query.get("search", "") if c.isprintable() or c.isspace()).strip()[:MAX_CHARACTERS]
+    return "" if read_query(text).is_empty else text
+
+
+def search_page(scope: Scope, text: str, filters: Filters, *, number: int, size: int) -> Search:
+    """Page `number` of the hits; a number past the end is the last page.
+
+    The last word counts from its beginning whether it is still being typed or not, so that a page that is reloaded or
+    turned shows what was there before.
+    """
+    number = max(1, number)
+    results = search(scope, text, filters, limit=size, offset=(number - 1) * size, typing=True)
+    if not results.hits and number > 1:
+        number = max(1, -(-results.total // size))
+        results = search(scope, text, filters, limit=size, offset=(number - 1) * size, typing=True)
+    return Search(
+        text=text,
+        results=results,
+        page=Page([hit.memory for hit in results.hits], number, size, results.total, BY_RANK),
+        hits={hit.memory.id: _shown(hit, is_hybrid=results.mode == "hybrid") for hit in results.hits},
+        settings_url=_settings_url(scope.instance) if results.reason else "",
+    )
+
+
+def keep_history_short(request: ConsoleRequest, response: HttpResponse) -> HttpResponse:
+    """The first letters of a search are a step to go back over; the next ones, and the same address again, are not."""
+    before, address = request.htmx.current_url_abs_path or "", request.get_full_path()
+    is_typing_on = "X-Typing" in request.headers and "search" in QueryDict(before.partition("?")[2])
+    return replace_url(response, address) if is_typing_on or before == address else response
+
+
+def _settings_url(instance: Instance) -> str:
+    """Where a missing key can be added; nowhere when that is not what is missing."""
+    if model_of(instance):
+        return ""
+    field = "embedder" if instance.embedder == Embedder.AZURE else "openai-key"
+    return f"/instances/{instance.slug}/settings#{field}"
+
+
+def _shown(hit: Hit, *, is_hybrid: bool) -> ShownHit:
+    found = hit.found
+    content = found.content or (hit.version or hit.memory).content
+    return ShownHit(
+        snippet(content, found.matched), hit.version, _words(found.matched), _parts(found, is_hybrid=is_hybrid)
+    )
+
+
+def _words(matched: Sequence[str]) -> list[str]:
+    """The stems that were found; a beginning of a word only where its stem is not among them."""
+    stems = [word for word in matched if not word.endswith("*")]
+    begun = [word.removesuffix("*") for word in matched if word.endswith("*")]
+    return stems + [f"{word}…" for word in begun if not any(word.startswith(stem) for stem in stems)]
+
+
+def _parts(found: Found, *, is_hybrid: bool) -> list[Part]:
+    far = f"not among the {VECTOR_DEPTH} nearest" if is_hybrid else "not searched for"
+    cosine = f"cosine {found.similarity:.4f}" if found.similarity is not None else far
+    words = f"score {found.keyword_score:.2f}" if found.keyword_score is not None else "no word of the search"
+    return [
+        Part("Meaning", found.vector_rank, cosine, _formula(found.vector_rank), round(found.vector_rrf, DIGITS)),
+        Part("Words", found.keyword_rank, words, _formula(found.keyword_rank), round(found.keyword_rrf, DIGITS)),
+        Part(
+            "Context",
+            found.context_rank,
+            "neighbours, conversation and speaker",
+            f"{CONTEXT_WEIGHT}/({RRF_K}+{found.context_rank})" if found.context_rank else "",
+            round(found.context_rrf, DIGITS),
+        ),
+    ]
+
+
+def _formula(rank: int | None) -> str:
+    if rank is None:
+        return ""
+    return f"1/({RRF_K}+{rank})" if rank <= PLAIN_DEPTH else f"not among the first {PLAIN_DEPTH}"
