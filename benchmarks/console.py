@@ -1,0 +1,95 @@
+"""A whole console of its own for benchmarks that speak HTTP: `manage.py up` on a throw-away data directory."""
+
+import http.client
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from bench import ROOT
+
+
+class Console:
+    """Speaks to a console with a key for all instances, one kept connection per thread."""
+
+    def __init__(self, url: str, key: str) -> None:
+        self.url, self.key = url, key
+        self._local = threading.local()
+
+    def call(self, method: str, path: str, body: object = None, **query: Any) -> Any:
+        """The JSON answer; anything but success is an error of the benchmark."""
+        status, answer = self.raw(method, path + ("?" + urlencode(query, doseq=True) if query else ""), body)
+        if status >= 300:
+            raise RuntimeError(f"{method} {path}: {status} {answer[:300]!r}")
+        return json.loads(answer)
+
+    def raw(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
+        connection = self._connection()
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        connection.request(method, f"/api/v1{path}", json.dumps(body) if body is not None else None, headers)
+        response = connection.getresponse()
+        return response.status, response.read()
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if not hasattr(self._local, "connection"):
+            address = urlsplit(self.url)
+            self._local.connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=120)
+            self._local.connection.connect()
+            self._local.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return self._local.connection
+
+    def wait_until_embedded(self, slug: str, seconds: float = 900) -> None:
+        deadline = time.monotonic() + seconds
+        while self.call("GET", "/memories", instanceId=slug, embedding="pending", limit=1)["total"]:
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{slug} was not embedded within {seconds:.0f} s")
+            time.sleep(0.5)
+
+
+@contextmanager
+def started_console(**environment: str) -> Iterator[Console]:
+    """Starts it, and takes everything away again."""
+    data_dir = Path(tempfile.mkdtemp(prefix="mc-bench-"))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    variables = {**os.environ, "IGNORE_DOTENV": "yes", "DATABASE_URL": "", "DATA_DIR": str(data_dir), **environment}
+    manage = [sys.executable, str(ROOT / "manage.py")]
+    process = subprocess.Popen(
+        [*manage, "up", "--no-demo", "--port", str(port)], env=variables, stdout=subprocess.DEVNULL
+    )
+    try:
+        _wait_until_ready(port, process)
+        making = subprocess.run(
+            [*manage, "createapikey", "--all-instances"], env=variables, check=True, capture_output=True, text=True
+        )
+        yield Console(f"http://127.0.0.1:{port}", making.stdout.strip())
+    finally:
+        process.terminate()
+        process.wait(60)
+        cluster = (data_dir / "postgres").resolve()
+        shutil.rmtree(data_dir, ignore_errors=True)
+        shutil.rmtree(cluster, ignore_errors=True)
+
+
+def _wait_until_ready(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+            connection.request("GET", "/readyz")
+            if connection.getresponse().status == 200:
+                return
+        except OSError:
+            pass
+        time.sleep(0.2)
+    raise RuntimeError("The console did not start.")

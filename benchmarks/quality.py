@@ -1,0 +1,123 @@
+"""Does search find it? Recall@10, nDCG@10 and MRR@10 on retrieval sets, through the HTTP API.
+
+    .venv/bin/python benchmarks/quality.py SET.jsonl … [--embedder offline] [--language german] [--modes hybrid,keyword]
+
+A set has one line per instance: {"instance", "memories": [{"id", "text", "ts"?, "meta": {"session"?}}],
+"queries": [{"q", "rel": [ids], "cat"?}]}. Sessions become conversations. Sets are given by path and never copied.
+With `--embedder openai` the console asks OPENAI_BASE_URL with OPENAI_API_KEY, taken from the environment.
+"""
+
+import argparse
+import json
+import math
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import mean, median
+from time import perf_counter
+from typing import Any
+
+from bench import fresh_console, print_table, write_result
+from console import Console, started_console
+
+BULK = 200
+MEASURES = ("recall@5", "recall@10", "recall@20", "ndcg@10", "mrr@10")
+
+
+def load(console: Console, slug: str, memories: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Store a set's memories; the console's ids to the set's."""
+    conversations: dict[Any, str] = {}
+    for memory in memories:
+        session = memory.get("meta", {}).get("session")
+        if session is not None and session not in conversations:
+            made = console.call("POST", "/conversations", {"instanceId": slug, "externalId": str(session)})
+            conversations[session] = made["conversation"]["id"]
+    known: dict[str, str] = {}
+    for start in range(0, len(memories), BULK):
+        part = memories[start : start + BULK]
+        drafts = [draft(memory, conversations) for memory in part]
+        saved = console.call("POST", "/memories/bulk", {"instanceId": slug, "memories": drafts})["memories"]
+        known |= {new["id"]: memory["id"] for new, memory in zip(saved, part, strict=True)}
+    return known
+
+
+def draft(memory: dict[str, Any], conversations: dict[Any, str]) -> dict[str, Any]:
+    made = {"content": memory["text"]}
+    if memory.get("ts"):
+        made["occurredAt"] = memory["ts"]
+    if memory.get("meta", {}).get("session") in conversations:
+        made["sourceConversationId"] = conversations[memory["meta"]["session"]]
+    return made
+
+
+def scores(ranking: Sequence[str], relevant: Sequence[str]) -> dict[str, float]:
+    wanted = set(relevant)
+    gains = [1 / math.log2(place + 2) for place, id in enumerate(ranking[:10]) if id in wanted]
+    best = sum(1 / math.log2(place + 2) for place in range(min(10, len(wanted))))
+    first = next((place for place, id in enumerate(ranking[:10], 1) if id in wanted), 0)
+    recalls = {f"recall@{k}": len(wanted & set(ranking[:k])) / len(wanted) for k in (5, 10, 20)}
+    return {**recalls, "ndcg@10": sum(gains) / best, "mrr@10": 1 / first if first else 0.0}
+
+
+def measure(console: Console, path: Path, options: argparse.Namespace) -> list[dict[str, Any]]:
+    instances = [json.loads(line) for line in path.read_text().splitlines()]
+    questions: list[tuple[str, dict[str, str], dict[str, Any]]] = []
+    for number, each in enumerate(instances):
+        slug = f"{path.stem.replace('_', '-').replace('.', '-')}-{number}".lower()[:60]
+        made = {"slug": slug, "language": options.language, "embedder": options.embedder}
+        console.call("POST", "/instances", made)
+        known = load(console, slug, each["memories"])
+        console.wait_until_embedded(slug)
+        asked = [query for query in each["queries"] if query["rel"] and query.get("cat") != "adversarial"]
+        questions += [(slug, known, query) for query in asked]
+    return [row for mode in options.modes.split(",") for row in ask_all(console, path.stem, mode, questions)]
+
+
+def ask_all(
+    console: Console, name: str, mode: str, questions: Sequence[tuple[str, dict[str, str], dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    def ask(question: tuple[str, dict[str, str], dict[str, Any]]) -> tuple[dict[str, float], float]:
+        slug, known, query = question
+        start = perf_counter()
+        found = console.call("GET", "/memories", instanceId=slug, search=query["q"], mode=mode, limit=20)["memories"]
+        taken = (perf_counter() - start) * 1000
+        return scores([known[hit["id"]] for hit in found], query["rel"]), taken
+
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(ask, questions))
+    groups: dict[str, list[dict[str, float]]] = defaultdict(list)
+    for (_, _, query), (score, _) in zip(questions, answers, strict=True):
+        groups["all"].append(score)
+        if query.get("cat"):
+            groups[query["cat"]].append(score)
+    taken = median(time for _, time in answers)
+    return [
+        {"set": name, "mode": mode, "queries": group, "n": len(found)}
+        | {measure: 100 * mean(score[measure] for score in found) for measure in MEASURES}
+        | {"p50_ms": taken if group == "all" else None}
+        for group, found in groups.items()
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="+", type=Path)
+    parser.add_argument("--embedder", default="offline", choices=["openai", "azure", "offline"])
+    parser.add_argument("--language", default="english")
+    parser.add_argument("--modes", default="hybrid,keyword,vector")
+    options = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    passed = {name: os.environ[name] for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL") if name in os.environ}
+    with started_console(**passed) as console:
+        for path in options.sets:
+            rows += measure(console, path, options)
+    head = ["set", "mode", "queries", "n", *MEASURES, "p50 ms"]
+    print_table(head, [[cell if cell is not None else "" for cell in row.values()] for row in rows])
+    fresh_console()
+    write_result("quality", rows, embedder=options.embedder, language=options.language)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""How fast is search, and does the vector list lose anything? At several sizes, whole and under every filter.
+
+    .venv/bin/python benchmarks/search.py [--sizes 1000,10000,100000] [--times 30]
+
+Every size is one instance among the others of the same database. Vectors are topics plus noise, words follow a power
+law. `raw ms` is the search statement alone, prepared, on the same connection; `API ms` is the whole answer of
+`GET /api/v1/memories?search=` rendered in this process; `recall@20` compares the vector list with an exact scan.
+"""
+
+import argparse
+import random
+from time import perf_counter
+from typing import Any
+
+from bench import fresh_console, median_ms, print_table, write_result
+
+TOPICS, NOISES = 200, 4000
+
+MATERIAL = """
+CREATE TABLE bench_vector AS
+SELECT kind, n, l2_normalize(array_agg(x ORDER BY d)::vector(1536))::halfvec(1536) AS v
+FROM (
+    SELECT kind, n, d, CASE WHEN d <= 384 THEN random() - 0.5 ELSE 0 END AS x
+    FROM (VALUES ('topic', %(topics)s::int), ('noise', %(noises)s::int)) AS k (kind, most),
+         generate_series(1, most) AS n, generate_series(1, 1536) AS d
+) AS drawn GROUP BY kind, n
+"""
+
+MEMORIES = """
+INSERT INTO memories_memory (instance_id, id, key, content, summary, category, role, importance, confidence, tags,
+    pinned, visibility, owner, source, conversation_position, source_message_ids, channel, evidence, status,
+    supersede_reason, review, embedding, embedding_error, content_hash, access_count, last_seen_at, created_at,
+    updated_at, occurred_at)
+SELECT %(instance)s,
+    (lpad(to_hex(1700000000000 + %(first)s::bigint + n), 12, '0') || '70008' || substr(md5(n::text), 1, 15))::uuid,
+    '', (SELECT string_agg('word' || floor(power(random(), 3) * 20000)::int, ' ') FROM generate_series(1, 12 + n %% 3)),
+    '', (ARRAY['general', 'preference', 'fact', 'event', 'relationship', 'decision'])[1 + n %% 6],
+    (ARRAY['context', 'lesson', 'reference'])[1 + n %% 3], 1 + n %% 10, 1,
+    CASE WHEN n %% 50 = 0 THEN '{vip}'::varchar[] ELSE '{}' END, n %% 97 = 0, 'instance',
+    CASE WHEN n %% 20 = 0 THEN 'user' || n %% 400 ELSE '' END, (ARRAY['api', 'manual'])[1 + n %% 2], 0, '{}', '', '{}',
+    'active', '', 'approved', 'ready', '', sha256(n::text::bytea), 0, now(), now(), now(),
+    now() - n * interval '1 minute'
+FROM generate_series(1, %(size)s::bigint) AS n
+"""
+CHUNKS = """
+INSERT INTO memories_chunk (instance_id, id, memory_id, position, category, live, language, who, content, about,
+    text_hash, length)
+SELECT instance_id, id, id, 0, category, true, 'english', owner, content, '', content_hash, 13
+FROM memories_memory WHERE instance_id = %(instance)s
+"""
+VECTORS = """
+INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
+SELECT %(instance)s, c.id, 1, c.memory_id, true, l2_normalize(t.v + n.v)
+FROM (
+    SELECT id, memory_id, 1 + floor(power(random(), 2) * %(topics)s)::int AS topic,
+           1 + floor(random() * %(noises)s)::int AS noise
+    FROM memories_chunk WHERE instance_id = %(instance)s
+) AS c
+JOIN bench_vector t ON t.kind = 'topic' AND t.n = c.topic JOIN bench_vector n ON n.kind = 'noise' AND n.n = c.noise
+"""
+EXACT = """
+SELECT e.memory_id
+FROM memories_embedding e
+WHERE e.instance_id = %(instance)s AND e.generation = 1 AND e.memory_id = ANY(%(ids)s)
+ORDER BY e.vector <=> %(vector)s::text::halfvec(1536), e.memory_id DESC LIMIT 20
+"""
+FILTERS: list[dict[str, Any]] = [
+    {},
+    {"category": "fact"},
+    {"role": "lesson"},
+    {"tag": ["vip"]},
+    {"owner": "user20"},
+    {"pinned": True},
+    {"min_importance": 9},
+    {"source": "manual"},
+]
+
+
+def fill(size: int) -> Any:
+    from django.db import connection
+
+    from accounts.access import SHELL, open_instance
+    from instances.models import Instance
+    from instances.store import InstanceDraft, create_instance
+    from memories.jobs import fold_counts
+
+    made = create_instance(SHELL, InstanceDraft(slug=f"size-{size}", embedder="offline"))
+    Instance.objects.filter(id=made.id).update(embedding_model="offline-hash-1")
+    named = {"instance": made.id, "size": size, "first": size, "topics": TOPICS, "noises": NOISES}
+    with connection.cursor() as cursor:
+        for statement in (MEMORIES, CHUNKS, VECTORS):
+            cursor.execute(statement, named)
+        for table in ("memory", "chunk", "embedding"):
+            cursor.execute(f"VACUUM ANALYZE memories_{table}")
+    fold_counts(timestamp=0)
+    prepare_large(open_instance(SHELL, made.slug))
+    return open_instance(SHELL, made.slug)
+
+
+def prepare_large(scope: Any) -> None:
+    """What the worker's jobs do for large instances."""
+    from memories.jobs import build_vector_indexes
+    from memories.listing import length
+    from memories.search_sql import EXACT_UP_TO
+
+    if length(scope) > EXACT_UP_TO:
+        from memories.word_frequencies import count_words
+
+        count_words(scope)
+        build_vector_indexes(timestamp=0)
+
+
+def questions(times: int) -> list[str]:
+    """Ordinary questions, some with only common words, some with rare ones."""
+    rnd = random.Random(7)
+    kinds = [lambda: int(rnd.random() ** 3 * 20_000), lambda: rnd.randrange(30), lambda: rnd.randrange(15_000, 20_000)]
+    return [" ".join(f"word{kinds[n % 5 // 2 if n % 5 else 0]()}" for _ in range(6)) for n in range(times)]
+
+
+def topical_vectors(number: int) -> list[list[float]]:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT (t.v + n.v)::vector(1536)::real[] FROM bench_vector t"
+            " JOIN bench_vector n ON n.kind = 'noise' AND n.n = t.n * 7 WHERE t.kind = 'topic' ORDER BY t.n LIMIT %s",
+            [number],
+        )
+        return [row for (row,) in cursor.fetchall()]
+
+
+def recall(scope: Any, chosen: dict[str, Any]) -> float:
+    from django.db import connection
+
+    from memories.filters import Filters, matching
+    from memories.query import Query
+    from memories.search import _find
+
+    filters = Filters(**chosen)
+    ids = list(matching(scope, filters).values_list("id", flat=True))
+    found = wanted = 0
+    for vector in topical_vectors(10):
+        rows = _find(scope, Query("x"), filters, "vector", vector, 20, 0)
+        literal = "[" + ",".join(map(str, vector)) + "]"
+        with connection.cursor() as cursor:
+            cursor.execute(EXACT, {"ids": ids, "instance": scope.instance.id, "vector": literal})
+            exact = {id for (id,) in cursor.fetchall()}
+        found += len(exact & {row.memory_id for row in rows})
+        wanted += len(exact)
+    return found / wanted if wanted else 1.0
+
+
+def measure(scope: Any, chosen: dict[str, Any], asked: list[str], caller: Any) -> dict[str, Any]:
+    from django.db import connection
+
+    from memories.filters import Filters
+    from memories.search import search
+
+    spent: list[float] = []
+
+    def timed(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        start = perf_counter()
+        answer = execute(sql, params, many, context)
+        if "typed AS MATERIALIZED" in sql:
+            spent.append((perf_counter() - start) * 1000)
+        return answer
+
+    turn = iter(asked * 50)
+    query = {"instanceId": scope.instance.slug} | {
+        {"min_importance": "minImportance"}.get(name, name): value for name, value in chosen.items()
+    }
+    with connection.execute_wrapper(timed):
+        for _ in range(8):
+            search(scope, next(turn), Filters(**chosen))
+        spent.clear()
+        api, p95 = median_ms(lambda: caller.get("/api/v1/memories", {**query, "search": next(turn)}), len(asked))
+    raw = sorted(spent)[len(spent) // 2]
+    return {"raw_ms": raw, "api_ms": api, "p95_ms": p95, "over_raw_ms": api - raw, "recall@20": recall(scope, chosen)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", default="1000,3000,10000,100000")
+    parser.add_argument("--times", type=int, default=30)
+    options = parser.parse_args()
+    fresh_console()
+    from django.db import connection
+    from django.test import Client
+
+    from accounts.access import SHELL
+    from accounts.keys import Grants, create_key
+
+    with connection.cursor() as cursor:
+        cursor.execute(MATERIAL, {"topics": TOPICS, "noises": NOISES})
+        cursor.execute("CREATE INDEX ON bench_vector (kind, n)")
+        cursor.execute("VACUUM ANALYZE bench_vector")
+    _, key = create_key(SHELL, name="bench", instances=[], grants=Grants(all_instances=True))
+    caller = Client(headers={"host": "localhost", "authorization": f"Bearer {key}"})
+    asked = questions(options.times)
+    scopes = []
+    for size in map(int, options.sizes.split(",")):
+        start = perf_counter()
+        scopes.append((size, fill(size)))
+        print(f"Filled {size:,} in {perf_counter() - start:.0f} s")
+    rows: list[dict[str, Any]] = []
+    for size, scope in scopes:
+        for chosen in FILTERS:
+            name = next(iter(chosen), "everything")
+            rows.append({"memories": size, "filter": name, **measure(scope, chosen, asked, caller)})
+    smallest = rows[0]["api_ms"]
+    for row in rows:
+        row["ratio"] = row["api_ms"] / smallest
+    head = ["memories", "filter", "raw ms", "API ms", "p95 ms", "over raw", "recall@20", "× smallest"]
+    print_table(head, [list(row.values()) for row in rows])
+    write_result("search", rows, times=options.times)
+
+
+if __name__ == "__main__":
+    main()

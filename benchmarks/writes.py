@@ -1,0 +1,130 @@
+"""What does a write cost? Single saves and bulk requests against a raw COPY of the same rows, in one run.
+
+    .venv/bin/python benchmarks/writes.py [--memories 10000]
+
+`COPY` puts the very bytes the API's rows dump to back into the same tables, with all their indexes. The last two lines
+compare inserting vectors with and without the index that search scans.
+"""
+
+import argparse
+import random
+from time import perf_counter
+from typing import Any
+
+from bench import fresh_console, print_table, write_result
+
+TABLES = ("memories_memory", "memories_chunk")
+
+
+def drafts(number: int) -> list[dict[str, Any]]:
+    rnd = random.Random(3)
+    words = [f"word{int(rnd.random() ** 3 * 20_000)}" for _ in range(50_000)]
+    return [
+        {
+            "content": " ".join(rnd.sample(words, 20)),
+            "category": rnd.choice(["fact", "event", "preference"]),
+            "importance": rnd.randint(1, 10),
+            "tags": rnd.sample(["vip", "billing", "export"], rnd.randint(0, 2)),
+        }
+        for _ in range(number)
+    ]
+
+
+def columns(table: str) -> str:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute"
+            " WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''",
+            [table],
+        )
+        return str(cursor.fetchone()[0])
+
+
+def raw_copy(instance_id: Any) -> float:
+    """Dump the instance's rows, delete them, and time putting them back."""
+    from django.db import connection, transaction
+
+    dumps = {}
+    with connection.cursor() as cursor:
+        for table in TABLES:
+            rows = f"SELECT {columns(table)} FROM {table} WHERE instance_id = '{instance_id}'"
+            with cursor.copy(f"COPY ({rows}) TO STDOUT (FORMAT binary)") as copy:
+                dumps[table] = b"".join(bytes(part) for part in copy)
+        cursor.execute("DELETE FROM memories_memory WHERE instance_id = %s", [instance_id])
+        cursor.execute("VACUUM ANALYZE memories_memory")
+        cursor.execute("VACUUM ANALYZE memories_chunk")
+        start = perf_counter()
+        with transaction.atomic():
+            for table, dump in dumps.items():
+                with cursor.copy(f"COPY {table} ({columns(table)}) FROM STDIN (FORMAT binary)") as copy:
+                    copy.write(dump)
+        return perf_counter() - start
+
+
+def vector_inserts(instance_id: Any, number: int) -> float:
+    """Time giving every chunk a vector, as a worker's batches do."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM memories_embedding WHERE instance_id = %s", [instance_id])
+        cursor.execute("VACUUM memories_embedding")
+        start = perf_counter()
+        cursor.execute(
+            "INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)"
+            " SELECT instance_id, id, 1, memory_id, true, (SELECT l2_normalize(array_agg(random() - 0.5)::vector(1536))"
+            " FROM generate_series(1, 1536))::halfvec(1536) FROM memories_chunk WHERE instance_id = %s LIMIT %s",
+            [instance_id, number],
+        )
+        return perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--memories", type=int, default=10_000)
+    options = parser.parse_args()
+    fresh_console()
+    from django.db import connection
+    from django.test import Client
+
+    from accounts.access import SHELL
+    from accounts.keys import Grants, create_key
+    from instances.store import InstanceDraft, create_instance
+
+    _, key = create_key(SHELL, name="bench", instances=[], grants=Grants(all_instances=True))
+    caller = Client(headers={"host": "localhost", "authorization": f"Bearer {key}"})
+    instance = create_instance(SHELL, InstanceDraft(slug="writes"))
+
+    def post(path: str, body: dict[str, Any]) -> None:
+        response = caller.post(f"/api/v1{path}", {"instanceId": "writes", **body}, content_type="application/json")
+        assert response.status_code == 201, response.content[:300]
+
+    singles = drafts(300)
+    start = perf_counter()
+    for draft in singles:
+        post("/memories", draft)
+    single = len(singles) / (perf_counter() - start)
+    everything = drafts(options.memories)
+    start = perf_counter()
+    for first in range(0, len(everything), 1000):
+        post("/memories/bulk", {"memories": everything[first : first + 1000]})
+    bulk = len(everything) / (perf_counter() - start)
+    copied = (len(everything) + len(singles)) / raw_copy(instance.id)
+    with_index = options.memories / vector_inserts(instance.id, options.memories)
+    with connection.cursor() as cursor:
+        cursor.execute("DROP INDEX embedding_bits")
+    without_index = options.memories / vector_inserts(instance.id, options.memories)
+    rows = [
+        {"what": "single saves", "per_second": single, "ratio": single / copied},
+        {"what": "bulk of 1,000", "per_second": bulk, "ratio": bulk / copied},
+        {"what": "raw COPY of the same rows", "per_second": copied, "ratio": 1.0},
+        {"what": "vectors, with the index", "per_second": with_index, "ratio": with_index / without_index},
+        {"what": "vectors, without it", "per_second": without_index, "ratio": 1.0},
+    ]
+    print_table(["", "rows/s", "× compared"], [list(row.values()) for row in rows])
+    write_result("writes", rows, memories=options.memories)
+
+
+if __name__ == "__main__":
+    main()
