@@ -116,7 +116,7 @@ def main() -> None:
     head = ["set", "mode", "queries", "n", *MEASURES, "p50 ms"]
     print_table(head, [[cell if cell is not None else "" for cell in row.values()] for row in rows])
     fresh_console()
-    write_result("quality", rows, embedder=options.embedder, language=options.language)
+    write_result(f"quality-{options.embedder}-{options.language}", rows, embedder=options.embedder)
 
 
 if __name__ == "__main__":
