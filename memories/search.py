@@ -27,6 +27,8 @@ Mode = Literal["hybrid", "keyword", "vector"]
 # How much the context list trusts vectors against words. Hashed vectors know words, not meaning.
 TRUST, TRUST_OFFLINE = 0.4, 0.2
 RERANK_OFFLINE = 1_000
+# Under a filter going through what it leaves is still the fastest at this many times the size.
+FILTERED_TIMES = 4
 
 
 class Found(NamedTuple):
@@ -184,9 +186,10 @@ def _form(instance: Instance, chunks: int, filters: Filters, allowed: str, param
     large = HUGE if instance.indexed_generation == instance.embedding_generation else LARGE
     if not allowed:
         return large
+    most = EXACT_UP_TO * FILTERED_TIMES
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT count(*) FROM ({allowed} LIMIT {EXACT_UP_TO + 1}) AS first_ones", parameters)
-        return SCOPED if cursor.fetchone()[0] <= EXACT_UP_TO else large
+        cursor.execute(f"SELECT count(*) FROM ({allowed} LIMIT {most + 1}) AS first_ones", parameters)
+        return SCOPED if cursor.fetchone()[0] <= most else large
 
 
 def _allowed(scope: Scope, filters: Filters, query: Query) -> tuple[str, dict[str, Any]]:

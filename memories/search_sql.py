@@ -225,10 +225,15 @@ everyone AS MATERIALIZED (
     ) AS both_kinds
     GROUP BY memory_id, conversation, place
 ),
+-- From the few hundred candidates to their chunks: the other way round every chunk with one of the words would be read.
 named AS MATERIALIZED (
-    SELECT DISTINCT c.memory_id
-    FROM everyone x JOIN memories_chunk c ON c.instance_id = %(instance)s::uuid AND c.memory_id = x.memory_id
-    WHERE c.who <> '' AND c.words @@ (SELECT string_agg(quoted || sign || 'A', ' | ')::tsquery FROM term)
+    SELECT x.memory_id
+    FROM everyone x CROSS JOIN LATERAL (
+        SELECT FROM memories_chunk c
+        WHERE c.instance_id = %(instance)s::uuid AND c.memory_id = x.memory_id AND c.who <> ''
+          AND c.words @@ (SELECT string_agg(quoted || sign || 'A', ' | ')::tsquery FROM term)
+        LIMIT 1
+    ) AS said
 ),
 context AS MATERIALIZED (
     SELECT memory_id, row_number() OVER (ORDER BY score DESC, memory_id DESC) AS rank
