@@ -16,11 +16,16 @@ from memoryconsole.errors import NotAllowed
 P = ParamSpec("P")
 
 
-class ConsoleRequest(HttpRequest):
+class VisitorRequest(HttpRequest):
+    """A request of anybody."""
+
+    htmx: HtmxDetails
+
+
+class ConsoleRequest(VisitorRequest):
     """A request of somebody who is signed in."""
 
     user: User
-    htmx: HtmxDetails
     scope: Scope
 
 

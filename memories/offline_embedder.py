@@ -14,16 +14,16 @@ from collections.abc import Iterator
 from functools import lru_cache
 from zlib import crc32
 
+from memories.chunking import ALPHABETS, IDEOGRAPHS
+
 MODEL = "offline-hash-1"
 DIMENSIONS = 384
 PADDED = 1536
 
 # Scripts written without spaces: words cannot be cut out, so pairs of ideographs or threes of letters stand for them.
-_IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_ALPHABETS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-_PIECE = re.compile(rf"[{_IDEOGRAPHS}]+|[{_ALPHABETS}]+|[^\W_{_IDEOGRAPHS}{_ALPHABETS}]+")
-_IS_IDEOGRAPHS = re.compile(rf"[{_IDEOGRAPHS}]")
-_IS_ALPHABET = re.compile(rf"[{_ALPHABETS}]")
+_PIECE = re.compile(rf"[{IDEOGRAPHS}]+|[{ALPHABETS}]+|[^\W_{IDEOGRAPHS}{ALPHABETS}]+")
+_IS_IDEOGRAPHS = re.compile(rf"[{IDEOGRAPHS}]")
+_IS_ALPHABET = re.compile(rf"[{ALPHABETS}]")
 
 # Short words are mostly grammar in every alphabetic language; weighing by length needs no stop-word list per language.
 _LENGTH_WEIGHT = (0.0, 0.1, 0.2, 0.45, 0.8)

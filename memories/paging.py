@@ -57,10 +57,7 @@ class _RowComparison(Func):
 
     def __init__(self, columns: Sequence[str], operator: str, key: Key, model: type[Model]) -> None:
         left: list[Combinable] = [F(column) for column in columns]
-        right = [
-            Value(part, cast("Field[Any, Any]", model._meta.get_field(column)))
-            for column, part in zip(columns, key, strict=True)
-        ]
+        right = [Value(part, _column(model, column)) for column, part in zip(columns, key, strict=True)]
         marks = ", ".join(["%s"] * len(columns))
         self.comparison = f"({marks}) {operator} ({marks})"
         super().__init__(*left, *right, output_field=BooleanField())
@@ -165,14 +162,18 @@ def _from_place(rows: QuerySet[Row], order: Order, key: Key, distance: int, size
     return before + list(order.sorted(order.beyond(rows, key, including=True))[start : start + wanted])
 
 
+def _column(model: type[Model], name: str) -> "Field[Any, Any]":
+    """Orders name columns; `get_field` could also answer with a relation."""
+    return cast("Field[Any, Any]", model._meta.get_field(name))
+
+
 def _read_anchor(anchor: str, order: Order, model: type[Model], size: int) -> Place | None:
     """An anchor only saves time: one that makes no sense is the same as none."""
     number, *parts = anchor.split("~")
     if not number.isdecimal() or len(number) > 12 or len(parts) != len(order.columns):
         return None
-    fields = [model._meta.get_field(column) for column in order.columns]
     try:
-        key = tuple(field.clean(part, None) for field, part in zip(fields, parts, strict=True))  # type: ignore[union-attr]
+        key = tuple(_column(model, name).clean(part, None) for name, part in zip(order.columns, parts, strict=True))
     except ValidationError:
         return None
     if any(isinstance(part, datetime) and is_naive(part) for part in key):

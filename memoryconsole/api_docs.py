@@ -14,7 +14,7 @@ from memoryconsole.endpoints import Endpoint
 @functools.cache
 def description() -> dict[str, Any]:
     """Made once: it is the same for everybody, takes a while, and anybody may ask for it."""
-    schema: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    schema: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
     return schema
 
 

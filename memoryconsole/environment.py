@@ -5,6 +5,7 @@ because a typo in a deployment should never turn into a silent default.
 """
 
 import os
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -36,7 +37,7 @@ def flag(name: str, default: bool) -> bool:
     return raw in {"1", "true", "yes", "on"}
 
 
-def postgres_url(name: str) -> dict[str, object] | None:
+def postgres_url(name: str) -> dict[str, Any] | None:
     """`postgres://user:password@host:port/database?sslmode=…` as Django's connection settings."""
     raw = text(name)
     if not raw:

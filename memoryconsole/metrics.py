@@ -20,7 +20,7 @@ from rest_framework.request import Request
 from accounts.access import Actor
 from memoryconsole.endpoints import Endpoint
 
-disable_created_metrics()  # type: ignore[no-untyped-call]
+disable_created_metrics()
 REQUESTS = Counter("memoryconsole_requests", "Requests answered.", ["method", "route", "status"])
 SECONDS = Histogram(
     "memoryconsole_request_seconds",

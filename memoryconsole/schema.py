@@ -115,7 +115,7 @@ class AutoSchema(SpectacularSchema):
         ]
 
 
-class KeyOrSessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+class KeyOrSessionScheme(OpenApiAuthenticationExtension):
     target_class = "accounts.api_authentication.KeyOrSession"
     name = ["apiKey", "session"]
 

@@ -104,7 +104,7 @@ DATABASES = {
             "pool": {"min_size": 1, "max_size": env.number("DB_POOL_SIZE", 16, low=2, high=500), "timeout": 10},
             "server_side_binding": True,
             "prepare_threshold": 0,
-            **(DATABASE_URL or {"OPTIONS": {}})["OPTIONS"],  # type: ignore[dict-item]
+            **(DATABASE_URL or {}).get("OPTIONS", {}),
         },
     }
 }

@@ -18,7 +18,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
 from accounts.forms import OwnPasswordForm, SignInForm
-from accounts.pages import ConsoleRequest
+from accounts.pages import ConsoleRequest, VisitorRequest
 from accounts.people import change_own_password
 from memoryconsole.errors import Invalid
 from memoryconsole.forms import add_problem
@@ -28,12 +28,12 @@ from memoryconsole.forms import add_problem
 @never_cache
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "POST"])
-def sign_in(request: HttpRequest) -> HttpResponse:
+def sign_in(request: VisitorRequest) -> HttpResponse:
     next_url = _next_url(request)
     if request.user.is_authenticated:
         return redirect(next_url)
-    if request.htmx:  # type: ignore[attr-defined]
-        return _whole_page(request.htmx)  # type: ignore[attr-defined]
+    if request.htmx:
+        return _whole_page(request.htmx)
     form = SignInForm(request, request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         login(request, form.get_user())

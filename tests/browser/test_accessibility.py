@@ -51,7 +51,7 @@ def addresses(console: Console) -> dict[str, str]:
 )
 def reader(request: pytest.FixtureRequest, console: Console, browser: Browser, session_state: object) -> Iterator[Page]:
     theme, viewport = request.param
-    context = browser.new_context(base_url=console.url, storage_state=session_state, viewport=viewport)  # type: ignore[arg-type]
+    context = browser.new_context(base_url=console.url, storage_state=session_state, viewport=viewport)
     context.add_cookies([{"name": "theme", "value": theme, "url": console.url}])
     yield context.new_page()
     context.close()

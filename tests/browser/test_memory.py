@@ -126,7 +126,7 @@ def test_bulk_change_of_single_rows(console: Console, page: Page) -> None:
 
 def test_everything_works_without_scripts(console: Console, page: Page) -> None:
     slug = console.instance("plain-bot", *facts(30))
-    context = page.context.browser.new_context(  # type: ignore[union-attr]
+    context = page.context.browser.new_context(
         base_url=console.url, java_script_enabled=False, storage_state=page.context.storage_state()
     )
     plain = context.new_page()

@@ -154,7 +154,7 @@ LATER = "from instances.models import Instance; Instance.objects.filter(slug='{s
 
 def test_a_search_without_scripts(console: Console, page: Page) -> None:
     slug = console.instance("plain-search-bot", *MEMORIES)
-    context = page.context.browser.new_context(  # type: ignore[union-attr]
+    context = page.context.browser.new_context(
         base_url=console.url, java_script_enabled=False, storage_state=page.context.storage_state()
     )
     plain = context.new_page()

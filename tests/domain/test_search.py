@@ -198,8 +198,8 @@ def test_a_word_can_be_excluded(hashed: Instance) -> None:
     make_memory(hashed, "Tea with lemon")
     embed(hashed)
     for mode in ("hybrid", "keyword", "vector"):
-        assert texts(find(hashed, "tea -milk", mode=mode)) == ["Tea with lemon"]  # type: ignore[arg-type]
-        assert texts(find(hashed, 'tea -"with lemon"', mode=mode)) == ["Tea with milk"]  # type: ignore[arg-type]
+        assert texts(find(hashed, "tea -milk", mode=mode)) == ["Tea with lemon"]
+        assert texts(find(hashed, 'tea -"with lemon"', mode=mode)) == ["Tea with milk"]
     assert find(hashed, "-milk").hits == []
 
 
