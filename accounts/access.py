@@ -6,7 +6,7 @@ absent, malformed or not the actor's is the same `NotFound`.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 from uuid import UUID
 
@@ -65,15 +65,23 @@ def actor_of_key(key: ApiKey) -> Actor:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One instance, opened by one actor."""
+    """One instance, opened by one actor, who may be asking on behalf of an end user: the `reader`."""
 
     instance: Instance
     actor: Actor
+    reader: str | None = None
 
     @property
     def private_memories_of(self) -> str | None:
-        """Whose private memories this actor may read: None means everybody's, a name means that owner's only."""
-        return self.actor.name if self.actor.kind == "user" and not self.actor.is_superadmin else None
+        """Whose private memories may be read: None means everybody's, a name that owner's only, "" nobody's."""
+        own = self.actor.name if self.actor.kind == "user" and not self.actor.is_superadmin else None
+        if self.reader is None or self.reader == own:
+            return own
+        return self.reader if own is None else ""
+
+    def reading_for(self, end_user: str) -> "Scope":
+        """The same, but of private memories only those of this end user; of nobody's when there is none."""
+        return replace(self, reader=end_user)
 
     def require_write(self) -> None:
         if self.actor.read_only:

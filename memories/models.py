@@ -109,6 +109,7 @@ class Memory(InstanceOwned):
         indexes = [
             models.Index("instance", "category", "id", condition=LISTED, name="memory_by_category"),
             models.Index("instance", "importance", "id", condition=LISTED, name="memory_by_importance"),
+            models.Index("instance", "role", "id", condition=LISTED, name="memory_by_role"),
             models.Index("instance", "id", condition=Q(pinned=True), name="memory_pinned"),
             models.Index("instance", "owner", "id", condition=~Q(owner=""), name="memory_by_owner"),
             models.Index("instance", "id", condition=Q(visibility=Visibility.PRIVATE), name="memory_private"),
@@ -386,6 +387,46 @@ class Recall(InstanceOwned):
 
     def __str__(self) -> str:
         return f"recall {self.id}"
+
+
+class RecallUse(InstanceOwned):
+    """That memories were put into a prompt, appended by recall and folded into their access counts by a job."""
+
+    memory_ids = ArrayField(models.UUIDField())
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{len(self.memory_ids)} memories used"
+
+
+class GoldenQuery(InstanceOwned):
+    """A question whose answer is known: what recall should find for it, and what it should not."""
+
+    query = models.TextField()
+    owner = models.CharField(max_length=200, blank=True, default="")
+    query_hash = models.BinaryField(max_length=32)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["instance", "query_hash"], name="golden_query_once")]
+
+    def __str__(self) -> str:
+        return self.query[:60]
+
+
+class GoldenMark(InstanceOwned):
+    """A memory that is expected for a golden query, or that should not come."""
+
+    golden_id = models.UUIDField()
+    memory_id = models.UUIDField()
+    expected = models.BooleanField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["instance", "golden_id", "memory_id"], name="golden_mark_once")]
+        indexes = [models.Index("instance", "memory_id", name="golden_mark_of_memory")]
+
+    def __str__(self) -> str:
+        return f"{'+' if self.expected else '-'}{self.memory_id}"
 
 
 class AuditEntry(InstanceOwned):

@@ -1,0 +1,192 @@
+"""Recall: what an assistant should be told before it answers, as one block within a budget of tokens.
+
+Always answers: by words and meaning, by words alone when vectors cannot be had, with the newest memories when nothing
+is found. `docs/recall.md` says what goes first when there is not enough room.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+from uuid import UUID
+
+from accounts.access import Scope
+from conversations.models import Conversation, Message, MessageRole
+from conversations.store import find_conversation, messages_of
+from memories import recall_log
+from memories.filters import Filters
+from memories.injected import Injected, always_injected
+from memories.models import Memory
+from memories.prompt_block import Block, Entry, Placed, Turn, Wording, compose, short_name
+from memories.recall_request import RecallRequest, Settings, as_plain_words, question_in, settings_for
+from memories.search import Mode
+from memories.selection import Candidate, RecallMode, Selection, select
+from memories.vocabulary import Role
+
+__all__ = ["Dropped", "Given", "RecallRequest", "Recalled", "recall"]
+
+Why = Literal["found", "recent", "injected"]
+# Lessons may not push out what was asked about: at first they get half of what identity leaves.
+LESSONS_FIRST = 0.5
+INJECTED_AFTER = 1_000
+LATEST_MESSAGES = 6
+OFF = "Memory is switched off for this instance."
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A memory in the block. `why` says what brought it there; `candidate` has the numbers if it was found."""
+
+    memory: Memory
+    placed: Placed
+    why: Why
+    candidate: Candidate | None = None
+    rank: int | None = None
+    """Its place among what was found, after everything was weighed; the block itself is ordered by role."""
+
+    @property
+    def tokens(self) -> int:
+        return self.placed.tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A memory that was considered and is not in the block: `reason` is a cause in a word, `detail` a sentence."""
+
+    memory: Memory
+    reason: str
+    detail: str
+    candidate: Candidate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    id: UUID | None
+    """Of its entry in the log; None when none is kept."""
+    query: str
+    context: str
+    memories: list[Given]
+    dropped: list[Dropped]
+    tokens: int
+    mode: RecallMode
+    reason: str
+    settings: Settings
+    warnings: list[str] = field(default_factory=list)
+
+
+def recall(scope: Scope, request: RecallRequest, *, log: bool = True, mode: Mode = "hybrid") -> Recalled:
+    """Not for transactions: the embedder may be asked."""
+    scope = scope.reading_for(request.user_id)
+    settings = settings_for(scope.instance, request)
+    conversation = find_conversation(scope, request.conversation_id) if request.conversation_id else None
+    question = _question(scope, request, conversation)
+    if not scope.instance.memory_enabled:
+        empty = compose([], settings.token_budget)
+        return Recalled(None, question, empty.text, [], [], empty.tokens, "off", OFF, settings)
+    filters = request.filter or Filters()
+    selection = select(scope, as_plain_words(question), filters, settings, mode=mode)
+    injected = always_injected(scope, filters, cap=settings.injected_cap)
+    recalled = _put_together(question, selection, injected, conversation, settings)
+    if not log:
+        return recalled
+    return replace(recalled, id=recall_log.record(scope, request, recalled))
+
+
+def _question(scope: Scope, request: RecallRequest, conversation: Conversation | None) -> str:
+    if request.query or not (request.messages or conversation):
+        return request.query
+    if request.messages or conversation is None:
+        return question_in([message.content for message in request.messages if message.role == MessageRole.USER])
+    latest = _latest_messages(scope, conversation)
+    return question_in([message.content for message in latest if message.role == MessageRole.USER])
+
+
+def _latest_messages(scope: Scope, conversation: Conversation) -> list[Message]:
+    return list(messages_of(scope, conversation).order_by("-position")[:LATEST_MESSAGES])[::-1]
+
+
+def _put_together(
+    question: str, selection: Selection, injected: Injected, conversation: Conversation | None, settings: Settings
+) -> Recalled:
+    entries = _Entries(selection, injected, conversation)
+    block = compose(entries.turns(), settings.token_budget)
+    warnings = [injected.warning] if injected.warning else []
+    if entries.summary and entries.summary[0].id not in block.placed:
+        warnings.append("The summary of the conversation does not fit into the budget.")
+    return Recalled(
+        id=None,
+        query=question,
+        context=block.text,
+        memories=list(_given(block, selection, injected)),
+        dropped=list(_dropped(block, selection, injected)),
+        tokens=block.tokens,
+        mode=selection.mode,
+        reason=selection.reason,
+        settings=settings,
+        warnings=warnings,
+    )
+
+
+class _Entries:
+    """Everything that may go into the block, and in which order it gets room."""
+
+    def __init__(self, selection: Selection, injected: Injected, conversation: Conversation | None) -> None:
+        self.found = [_entry(one.memory, n, one.passage) for n, one in enumerate(selection.chosen)]
+        known = {entry.id: entry for entry in self.found}
+        self.injected = {
+            role: [known.get(memory.id) or _entry(memory, INJECTED_AFTER + n) for n, memory in enumerate(memories)]
+            for role, memories in ((role, injected.of(role)) for role in Role)
+        }
+        self.summary = [_summary(conversation)] if conversation and conversation.summary else []
+
+    def turns(self) -> list[Turn]:
+        return [
+            Turn(self.injected[Role.IDENTITY]),
+            Turn(self.injected[Role.LESSON], LESSONS_FIRST),
+            Turn(self.found),
+            Turn(self.summary),
+            Turn(self.injected[Role.LESSON]),
+            Turn(self.injected[Role.DECISION]),
+            Turn(self.injected[Role.CONTEXT]),
+        ]
+
+
+def _entry(memory: Memory, order: int, passage: str = "") -> Entry:
+    wordings = [Wording("content", memory.content)]
+    if memory.summary:
+        wordings.append(Wording("summary", memory.summary))
+    if passage and passage != memory.content:
+        wordings.append(Wording("excerpt", f"… {passage} …"))
+    return Entry(memory.id, memory.role.upper(), memory.key or short_name(memory.id), wordings, order)
+
+
+def _summary(conversation: Conversation) -> Entry:
+    return Entry(conversation.id, "SUMMARY", "conversation", [Wording("content", conversation.summary)])
+
+
+def _given(block: Block, selection: Selection, injected: Injected) -> Iterator[Given]:
+    found = {candidate.memory.id: (rank, candidate) for rank, candidate in enumerate(selection.chosen, start=1)}
+    always = {memory.id: memory for memory in injected.memories}
+    by_search: Why = "recent" if selection.mode == "recency" else "found"
+    for id, placed in block.placed.items():
+        if id in found:
+            rank, candidate = found[id]
+            yield Given(candidate.memory, placed, by_search, candidate, rank)
+        elif id in always:
+            yield Given(always[id], placed, "injected")
+
+
+def _dropped(block: Block, selection: Selection, injected: Injected) -> Iterator[Dropped]:
+    """Each memory once: what was found and did not fit, what was passed over, then what is injected and did not fit."""
+    told = set(block.placed)
+    fates: Sequence[tuple[Memory, str, str, Candidate | None]] = [
+        *((one.memory, "budget", TOO_LONG, one) for one in selection.chosen),
+        *((one.memory, cut.cause, cut.detail, one) for one, cut in selection.cut),
+        *((memory, "budget", TOO_LONG, None) for memory in injected.memories),
+    ]
+    for memory, reason, detail, candidate in fates:
+        if memory.id not in told:
+            told.add(memory.id)
+            yield Dropped(memory, reason, detail, candidate)
+
+
+TOO_LONG = "There was not enough room left in the token budget."
