@@ -110,6 +110,18 @@ def open_instance(actor: Actor, slug: str | None) -> Scope:
     return Scope(instance, actor)
 
 
+def open_only_instance(actor: Actor) -> Scope:
+    """The instance of a key that was made for exactly one: nobody has to name it, and nobody can name another."""
+    reached = [] if actor.all_instances else list(instances_of(actor)[:2])
+    if len(reached) != 1:
+        raise NotAllowed(
+            "This key does not say which instance is meant: it must be made for exactly one. "
+            "Make such a key on the API keys page or with: manage.py createapikey --instance SLUG",
+            code="one_instance_needed",
+        )
+    return Scope(reached[0], actor)
+
+
 def require_superadmin(actor: Actor) -> None:
     """Users, keys of all instances, and instances as such are superadmins' business."""
     if not actor.is_superadmin:

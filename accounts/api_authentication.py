@@ -7,8 +7,8 @@ from rest_framework.authentication import BaseAuthentication, SessionAuthenticat
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from accounts.access import Actor, Scope, actor_of_key, actor_of_user, open_instance
-from accounts.keys import key_presented
+from accounts.access import Actor, Scope, actor_of_user, open_instance
+from accounts.keys import actor_presenting
 from accounts.models import User
 from memoryconsole.api import instance_in
 
@@ -31,14 +31,10 @@ class KeyOrSession(BaseAuthentication):
         return 'Bearer realm="memory-console"'
 
     def _by_key(self, header: bytes) -> Actor:
-        scheme, _, credentials = header.partition(b" ")
-        try:
-            key = key_presented(credentials.strip().decode("ascii")) if scheme.lower() == b"bearer" else None
-        except UnicodeDecodeError:
-            key = None
-        if key is None:
+        actor = actor_presenting(header)
+        if actor is None:
             raise AuthenticationFailed("This key is not valid, or was revoked or has expired.", code="invalid_key")
-        return actor_of_key(key)
+        return actor
 
 
 def actor_of(request: Request) -> Actor:

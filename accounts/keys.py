@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.access import Actor, instances_of
+from accounts.access import Actor, actor_of_key, instances_of
 from accounts.events import record_event
 from accounts.models import ApiKey
 from instances.models import Instance
@@ -82,6 +82,16 @@ def key_presented(whole: str) -> ApiKey | None:
     if key.last_used_at is None or now - key.last_used_at > USED_AGAIN_AFTER:
         ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
     return key
+
+
+def actor_presenting(header: bytes) -> Actor | None:
+    """Whoever sends this Authorization header, if it is a live key."""
+    scheme, _, credentials = header.partition(b" ")
+    try:
+        key = key_presented(credentials.strip().decode("ascii")) if scheme.lower() == b"bearer" else None
+    except UnicodeDecodeError:
+        return None
+    return actor_of_key(key) if key else None
 
 
 def keys_seen_by(actor: Actor) -> list[ApiKey]:

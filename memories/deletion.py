@@ -46,6 +46,15 @@ def delete_memories(scope: Scope, ids: Sequence[UUID]) -> Receipt:
         return _delete(scope, wanted)
 
 
+def delete_key(scope: Scope, key: str) -> Receipt:
+    """What is saved under a key that belongs to no end user, and what was saved under it before."""
+    scope.require_write()
+    ids = list(readable(scope).filter(key=key, owner="").values_list("id", flat=True)) if key else []
+    if not ids:
+        raise NotFound(f"Nothing is saved under the key “{key}”.")
+    return delete_memories(scope, ids)
+
+
 def delete_matching(scope: Scope, filters: Filters, *, expected: int) -> Receipt:
     """What matches now, if it is still as many as the caller saw."""
     scope.require_write()

@@ -77,7 +77,7 @@ def instance_in(data: dict[str, Any]) -> str:
 
 
 def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
-    problem = _as_problem(error)
+    problem = as_problem(error)
     if problem is not None:
         headers = {"Retry-After": "1"} if problem.status == 503 else {}
         return Response(problem_json(problem), status=problem.status, headers=headers)
@@ -87,7 +87,8 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
         error = exceptions.PermissionDenied()
     if isinstance(error, exceptions.APIException):
         return _answer(error)
-    _log_unexpected(error, context["request"])
+    request: Request = context["request"]
+    log_unexpected(error, f"{request.method} {request.path}")
     return Response(SERVER_ERROR, status=500)
 
 
@@ -95,7 +96,8 @@ UNREADABLE = {"detail": "The request cannot be read.", "code": "unreadable"}
 SERVER_ERROR = {"detail": "Something went wrong on the server. It has been logged.", "code": "server_error"}
 
 
-def _as_problem(error: Exception) -> Problem | None:
+def as_problem(error: Exception) -> Problem | None:
+    """What a caller is told about an error that is not ours to mend; None for a mistake of our own."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, RequestDataTooBig):
@@ -118,10 +120,9 @@ def _answer(error: exceptions.APIException) -> Response:
     return Response({"detail": str(error.detail), "code": code}, status=error.status_code, headers=headers)
 
 
-def _log_unexpected(error: Exception, request: Request) -> None:
+def log_unexpected(error: Exception, where: str) -> None:
     """Where it happened and what it was, without its message: that may quote a memory."""
-    where = "".join(traceback.format_tb(error.__traceback__))
-    logger.error("%s in %s %s\n%s", type(error).__name__, request.method, request.path, where)
+    logger.error("%s in %s\n%s", type(error).__name__, where, "".join(traceback.format_tb(error.__traceback__)))
 
 
 def problem_json(problem: Problem) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import stat
 import sys
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ def examine() -> Iterator[Finding]:
     yield encryption_keys()
     yield allowed_hosts()
     yield provider()
+    yield mcp()
     yield from database()
     if homes := abandoned():
         yield Finding(
@@ -129,6 +131,14 @@ def provider() -> Finding:
     )
 
 
+def mcp() -> Finding:
+    """`up` opens the port itself; one that is set is for parts that are started on their own."""
+    if settings.MCP_PORT and not _is_open(settings.MCP_PORT):
+        advice = "Start `manage.py mcpserver` or `manage.py up`."
+        return Finding("mcp", "warning", f"Nothing listens on MCP_PORT {settings.MCP_PORT}: /mcp answers 503.", advice)
+    return Finding("mcp", "ok", "Agents connect to /mcp with a key made for one instance.")
+
+
 def database() -> Iterator[Finding]:
     started = settings.EMBEDDED_POSTGRES and not _is_running()
     if problem := health.connection_problem():
@@ -171,6 +181,14 @@ def _is_running() -> bool:
         return embedded.server().is_running()
     except embedded.EmbeddedPostgresError:
         return False
+
+
+def _is_open(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=2).close()
+    except OSError:
+        return False
+    return True
 
 
 def _with_children(directory: Path) -> list[Path]:

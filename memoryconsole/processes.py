@@ -2,12 +2,14 @@
 
 import ctypes
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 PR_SET_PDEATHSIG = 1
@@ -19,9 +21,10 @@ HEALTHY_SECONDS = 30.0
 class Child:
     """One process that is started again when it ends by itself, after a pause that grows with every quick crash."""
 
-    def __init__(self, name: str, command: Sequence[str]) -> None:
+    def __init__(self, name: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         self.name = name
         self.command = command
+        self.environment = {**os.environ, **(environment or {})}
         self.crashes = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._started = 0.0
@@ -35,12 +38,26 @@ class Child:
             self.kill()
             self.crashes = 1 if now - self._started > HEALTHY_SECONDS else self.crashes + 1
             self._next_start = now + min(0.1 * 4 ** (self.crashes - 1), LONGEST_PAUSE)
-            return f"The {self.name} stopped ({describe_exit(code)}); starting it again."
-        if self._process is None and now >= self._next_start:
-            # A session of its own: Ctrl-C reaches us alone, and we stop the children in order.
-            self._process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, start_new_session=True)
+            return f"The {self.name} stopped ({describe_exit(code)}); starting it again{self.when_again}."
+        if self._process is None and now >= self._next_start and self.is_wanted():
+            self._process = self._start()
             self._started = now
         return None
+
+    when_again = ""
+
+    def is_wanted(self) -> bool:
+        return True
+
+    def _start(self, *sockets: int) -> "subprocess.Popen[bytes]":
+        # A session of its own: Ctrl-C reaches us alone, and we stop the children in order.
+        return subprocess.Popen(
+            self.command,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            pass_fds=sockets,
+        )
 
     def stop(self, seconds: float) -> None:
         if self._process is None:
@@ -57,6 +74,30 @@ class Child:
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
             self._process = None
+
+
+class ChildOnDemand(Child):
+    """A process that is started when somebody connects to its socket, which stays open here while it does not run.
+
+    Until then it costs nothing, and whoever connects while it is replaced waits instead of being refused.
+    """
+
+    when_again = " when it is needed"
+
+    def __init__(self, name: str, command: Sequence[str], listening: socket.socket) -> None:
+        super().__init__(name, [*command, "--socket", str(listening.fileno())])
+        self.listening = listening
+
+    def is_wanted(self) -> bool:
+        return bool(select.select([self.listening], [], [], 0)[0])
+
+    def _start(self, *sockets: int) -> "subprocess.Popen[bytes]":
+        return super()._start(self.listening.fileno(), *sockets)
+
+
+def listen_locally(port: int) -> socket.socket:
+    """A socket only this machine can reach; port 0 takes a free one."""
+    return socket.create_server(("127.0.0.1", port), backlog=128)
 
 
 def describe_exit(code: int) -> str:

@@ -18,6 +18,8 @@ if not env.flag("IGNORE_DOTENV", False):
 DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / ".data"))).absolute()
 HOST = env.text("HOST", "127.0.0.1")
 PORT = env.number("PORT", 8000, low=1, high=65535)
+# Between the web server and the MCP server on this machine; `up` chooses one and tells them.
+MCP_PORT = env.number("MCP_PORT", 0, low=0, high=65535)
 ADMIN_USERNAME = env.text("ADMIN_USERNAME", "admin")
 ADMIN_PASSWORD = env.text("ADMIN_PASSWORD")
 

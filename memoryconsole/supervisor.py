@@ -1,8 +1,9 @@
-"""What `manage.py up` does: prepare the database, then keep web server, worker and embedded PostgreSQL running."""
+"""What `manage.py up` does: prepare the database, then keep servers and worker running."""
 
 import http.client
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from django.db import connections
 
 from memoryconsole import embedded, health
 from memoryconsole.postgres.base import DatabaseWrapper
-from memoryconsole.processes import Child
+from memoryconsole.processes import Child, ChildOnDemand, listen_locally
 
 TICK_SECONDS = 0.1
 # Looking for the database's process costs nothing, so it is done often; a real connection costs a little.
@@ -66,7 +67,10 @@ class Supervisor:
         self.stopping = False
         manage = [sys.executable, str(settings.BASE_DIR / "manage.py")]
         parent = ["--parent", str(os.getpid())]
-        self.web = Child("web server", [*manage, "web", "--host", host, "--port", str(port), *parent])
+        listening = _mcp_socket()
+        told = {"MCP_PORT": str(listening.getsockname()[1])}
+        self.web = Child("web server", [*manage, "web", "--host", host, "--port", str(port), *parent], told)
+        self.mcp = ChildOnDemand("MCP server", [*manage, "mcpserver", *parent], listening)
         self.worker = Child("worker", [*manage, "worker", *parent])
         self._next_glance = self._next_database_check = 0.0
 
@@ -80,6 +84,7 @@ class Supervisor:
             self.say("Stopping …")
         finally:
             self.web.stop(STOP_SECONDS)
+            self.mcp.stop(STOP_SECONDS)
             self.worker.stop(STOP_SECONDS)
         if settings.EMBEDDED_POSTGRES:
             embedded.leave()
@@ -87,7 +92,7 @@ class Supervisor:
 
     def _tick(self) -> None:
         self._watch_database()
-        for child in (self.web, self.worker):
+        for child in (self.web, self.mcp, self.worker):
             if news := child.tend():
                 self.say(news)
         if not self.answered:
@@ -117,6 +122,13 @@ class Supervisor:
 
     def _ask_to_stop(self, number: int, frame: FrameType | None) -> None:
         self.stopping = True
+
+
+def _mcp_socket() -> socket.socket:
+    try:
+        return listen_locally(settings.MCP_PORT)
+    except OSError as error:
+        raise CommandError(f"Cannot listen on MCP_PORT {settings.MCP_PORT}: {error.strerror}.") from None
 
 
 def answers(host: str, port: int) -> bool:

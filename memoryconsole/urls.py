@@ -5,6 +5,7 @@ from django.urls import include, path, re_path
 from memoryconsole import health_views
 from memoryconsole.api import not_found
 from memoryconsole.api_docs import Docs, Schema
+from memoryconsole.mcp_gateway import Gateway
 from memoryconsole.metrics import Metrics
 
 urlpatterns = [
@@ -15,6 +16,7 @@ urlpatterns = [
     path("healthz", health_views.healthz, name="healthz"),
     path("readyz", health_views.readyz, name="readyz"),
     path("metrics", Metrics.as_view(), name="metrics"),
+    path("mcp", Gateway.as_view(), name="mcp"),
     path("api/v1/", include("memoryconsole.api_urls")),
     path("api/schema", Schema.as_view(), name="api-schema"),
     path("api/docs", Docs.as_view(), name="api-docs"),

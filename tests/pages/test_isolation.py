@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 NOTHING = "01a1e464-c166-76bb-b939-dd59bab3e80b"
 # Not about one instance: who is asking, the server, or lists that show only what the reader may open.
 OTHERS = {"", "login", "logout", "password", "healthz", "readyz", "metrics", "keys", "keys/new", "users", "users/new"}
-OTHERS |= {"instances", "instances/new", "instances/demo", "instances/remove-demo"}
+OTHERS |= {"instances", "instances/new", "instances/demo", "instances/remove-demo", "mcp"}
 BY_OTHER_IDS = ("keys/", "users/", "api")
 
 

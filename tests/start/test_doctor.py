@@ -105,6 +105,13 @@ def test_the_provider_is_told(settings):
     assert doctor.provider().level == "warning"
 
 
+def test_an_mcp_port_that_nobody_opened_is_told(settings):
+    assert doctor.mcp().level == "ok"
+    settings.MCP_PORT = 1
+    assert doctor.mcp().level == "warning"
+    assert "mcpserver" in doctor.mcp().advice
+
+
 @pytest.mark.parametrize(("free", "level"), [(10**8, "broken"), (10**9, "warning"), (10**11, "ok")])
 def test_little_disk_space_is_told(monkeypatch, free, level):
     monkeypatch.setattr(doctor.shutil, "disk_usage", lambda place: doctor.shutil._ntuple_diskusage(10**12, 0, free))

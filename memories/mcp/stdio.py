@@ -1,0 +1,37 @@
+"""MCP over standard input and output, for a host that starts the server itself."""
+
+import os
+import signal
+
+import anyio
+from django.conf import settings
+from mcp.server.stdio import stdio_server
+
+from accounts.access import Scope
+from memories.mcp.server import Context, make_server
+from memoryconsole import embedded
+from memoryconsole.commands import open_from_shell
+
+
+def serve(slug: str) -> None:
+    """Until standard input ends. Whoever can start this has a shell on the server, and may do what a shell may."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _end)
+
+    def open_scope(context: Context) -> Scope:
+        return open_from_shell(slug)
+
+    server = make_server(open_scope)
+
+    async def run() -> None:
+        async with stdio_server() as (received, sent):
+            await server.run(received, sent, server.create_initialization_options())
+
+    anyio.run(run)
+
+
+def _end(number: int, frame: object) -> None:
+    """At once: the thread that waits for standard input cannot be interrupted, and Python would wait for it."""
+    if settings.EMBEDDED_POSTGRES:
+        embedded.leave()
+    os._exit(0)

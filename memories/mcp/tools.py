@@ -1,0 +1,253 @@
+"""What an agent can do with the memory of one instance: five tools, each an input, a description and a function.
+
+A tool is given a scope and never chooses it: which instance it works on was decided by whoever connected. What it
+answers is data; the texts of memories are values in it and nothing more.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import AfterValidator, ConfigDict, Field
+
+from accounts.access import Scope
+from memories import store
+from memories.deletion import delete_key
+from memories.draft import Content, Importance, MemoryDraft, Name
+from memories.filters import Filters
+from memories.listing import list_from
+from memories.models import Memory
+from memories.query import read_query
+from memories.recall import RecallRequest, recall
+from memories.search import Hit, search
+from memories.vocabulary import Category, Role, Status, category_named, role_named
+from memoryconsole.errors import Conflict, Invalid
+from memoryconsole.inputs import Input, Number, Text, read
+from memoryconsole.presenting import when
+
+SOURCE = "mcp"
+LONGEST_LIST = 100
+
+Json = dict[str, Any]
+
+
+def _known_category(word: str) -> str:
+    category_named(word)
+    return word
+
+
+def _known_role(word: str) -> str:
+    role_named(word)
+    return word
+
+
+# Checked here and resolved by the draft or the filters, because a word may stand for a category and a role at once.
+CategoryName = Annotated[Text, AfterValidator(_known_category), Field(description=", ".join(Category.values))]
+TypeName = Annotated[
+    Text, AfterValidator(_known_role), Field(description=f"How prompts use it: {', '.join(Role.values)}, or an alias.")
+]
+Key = Annotated[Name, Field(min_length=1, description="A short name for it, for example “deploy-lesson”.")]
+Question = Annotated[Text, Field(min_length=1, max_length=2_000, description="A question or words.")]
+
+
+class ToolInput(Input):
+    """Tools are called with snake_case names."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
+class Save(ToolInput):
+    key: Key
+    content: Annotated[Content, Field(description="What to remember, in a sentence or a few.")]
+    type: TypeName | None = None
+    category: CategoryName | None = None
+    importance: Importance | None = None
+    supersede_reason: Annotated[
+        Annotated[Text, Field(max_length=2_000)] | None,
+        Field(description="Why what is saved under this key is wrong or out of date. Needed when the key is taken."),
+    ] = None
+
+
+class Search(ToolInput):
+    query: Question
+    max_results: Annotated[Number, Field(ge=1, le=50)] = 5
+    category: CategoryName | None = None
+
+
+class List(ToolInput):
+    type: TypeName | None = None
+    category: CategoryName | None = None
+
+
+class Recall(ToolInput):
+    query: Annotated[Question, Field(description="The message that is about to be answered.")]
+
+
+class Delete(ToolInput):
+    key: Key
+
+
+T = TypeVar("T", bound=ToolInput)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`text` is what a model reads when its host does not pass on the structured content."""
+
+    structured: Json
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool(Generic[T]):
+    name: str
+    title: str
+    description: str
+    input: type[T]
+    function: Callable[[Scope, T], Answer]
+    reads: bool = True
+    destroys: bool = False
+
+    @property
+    def schema(self) -> Json:
+        return self.input.model_json_schema()
+
+    def call(self, scope: Scope, arguments: Mapping[str, Any]) -> Answer:
+        """An agent does not say for whom it is asking, so private memories stay out of its sight."""
+        return self.function(scope.reading_for(""), read(self.input, arguments))
+
+
+def save(scope: Scope, wanted: Save) -> Answer:
+    fields = {"dedupe": "reject", "source": SOURCE, **wanted.model_dump(exclude_none=True)}
+    try:
+        saved = store.save(scope, read(MemoryDraft, fields))
+    except Conflict as conflict:
+        raise _taken(conflict) from None
+    answer: Json = {"event": saved.event, "memory": memory_json(saved.memory)}
+    if saved.redacted:
+        answer["redacted"] = list(saved.redacted)
+    return Answer(answer)
+
+
+def _taken(conflict: Conflict) -> Conflict:
+    """Our words for it, with what is saved there now, so that the agent can decide."""
+    holder = conflict.extra.get("memory")
+    if holder is None:
+        return conflict
+    return Conflict(
+        f"The key “{holder.key}” is taken; nothing was saved. Read what it says now. If that is wrong or out of date, "
+        "save again with supersede_reason; otherwise choose another key.",
+        code=conflict.code,
+        extra={"memory": memory_json(holder)},
+    )
+
+
+def find(scope: Scope, wanted: Search) -> Answer:
+    if read_query(wanted.query).is_empty:
+        raise Invalid({"query": ["Say what to look for."]})
+    filters = read(Filters, {"category": wanted.category, "includeSuperseded": True})
+    found = search(scope, wanted.query, filters, limit=wanted.max_results)
+    answer: Json = {"searchMode": found.mode, "total": found.total, "results": [hit_json(hit) for hit in found.hits]}
+    if found.reason:
+        answer["reason"] = found.reason
+    return Answer(answer)
+
+
+def list_all(scope: Scope, wanted: List) -> Answer:
+    filters = read(Filters, {"category": wanted.category, "role": wanted.type})
+    found = list_from(scope, filters, limit=LONGEST_LIST)
+    answer: Json = {"total": found.total, "memories": [memory_json(memory) for memory in found.memories]}
+    if found.total > len(found.memories):
+        answer["note"] = f"These are the {len(found.memories)} newest of {found.total}; memory_search finds the others."
+    return Answer(answer)
+
+
+def prepare(scope: Scope, wanted: Recall) -> Answer:
+    recalled = recall(scope, RecallRequest(query=wanted.query))
+    answer: Json = {
+        "context": recalled.context,
+        "tokens": recalled.tokens,
+        "searchMode": recalled.mode,
+        "memories": [{"id": str(given.memory.id), "key": given.memory.key or None} for given in recalled.memories],
+    }
+    if recalled.reason:
+        answer["reason"] = recalled.reason
+    return Answer(answer, recalled.context)
+
+
+def delete(scope: Scope, wanted: Delete) -> Answer:
+    return Answer(asdict(delete_key(scope, wanted.key)))
+
+
+def memory_json(memory: Memory) -> Json:
+    """What an agent needs to know of a memory: less than the API tells, because somebody pays for every word."""
+    return {
+        "id": str(memory.id),
+        "key": memory.key or None,
+        "content": memory.content,
+        "type": memory.role,
+        "category": memory.category,
+        "importance": memory.importance,
+        **({"owner": memory.owner} if memory.owner else {}),
+        "superseded": memory.status == Status.SUPERSEDED,
+        "updatedAt": when(memory.updated_at),
+    }
+
+
+def hit_json(hit: Hit) -> Json:
+    """The part that matched. If that is not what the memory says any more, what it says now is there too."""
+    answer = memory_json(hit.memory)
+    answer |= {"content": hit.found.content or hit.memory.content, "score": round(hit.found.final, 6)}
+    if hit.version:
+        reason = hit.version.reason or None
+        answer |= {"superseded": True, "supersedeReason": reason, "currentContent": hit.memory.content}
+    elif hit.memory.status == Status.SUPERSEDED:
+        answer |= {"supersedeReason": hit.memory.supersede_reason or None}
+    return answer
+
+
+ALL: Sequence[Tool[Any]] = [
+    Tool(
+        "memory_save",
+        "Save a memory",
+        "Remember something under a key. A key that is taken is rejected, with what is saved there now, unless "
+        "supersede_reason says why that is out of date; the old text is kept as an earlier version.",
+        Save,
+        save,
+        reads=False,
+    ),
+    Tool(
+        "memory_search",
+        "Search memories",
+        "Find memories by words and meaning, the best first. Results marked superseded are no longer true; "
+        "they come with the reason and, where there is one, the current text.",
+        Search,
+        find,
+    ),
+    Tool(
+        "memory_list",
+        "List memories",
+        f"The memories that are current, newest first, at most {LONGEST_LIST}.",
+        List,
+        list_all,
+    ),
+    Tool(
+        "memory_recall",
+        "Recall for a message",
+        "Everything worth knowing before answering a message, as one block to put before it: what always holds, and "
+        "what fits the message, within a budget of tokens.",
+        Recall,
+        prepare,
+    ),
+    Tool(
+        "memory_delete",
+        "Delete a memory",
+        "Delete what is saved under a key for good, its earlier versions included. To correct a memory, save it "
+        "again with supersede_reason instead.",
+        Delete,
+        delete,
+        reads=False,
+        destroys=True,
+    ),
+]
+TOOLS = {tool.name: tool for tool in ALL}

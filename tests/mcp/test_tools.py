@@ -1,0 +1,172 @@
+"""The tools of an agent, each on its own; `tests/start/test_mcp.py` calls them through the protocol."""
+
+import pytest
+
+from accounts.access import Scope, open_only_instance
+from accounts.keys import actor_presenting
+from memories.mcp.tools import TOOLS
+from memories.models import Memory, MemoryVersion
+from memoryconsole.errors import Conflict, Invalid, NotAllowed, NotFound
+from tests.factories import make_instance, make_key, make_memories, make_memory, scope_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def scope() -> Scope:
+    return scope_of(make_instance("agent-bot"))
+
+
+def call(scope: Scope, tool: str, **arguments):
+    return TOOLS[tool].call(scope, arguments).structured
+
+
+def scope_of_key(key: str) -> Scope:
+    actor = actor_presenting(f"Bearer {key}".encode())
+    assert actor
+    return open_only_instance(actor)
+
+
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
+def test_a_schema_names_what_is_needed_and_nothing_of_the_instance(tool):
+    assert tool.schema["type"] == "object"
+    assert tool.schema["additionalProperties"] is False
+    assert not any("instance" in name.lower() for name in tool.schema["properties"])
+    assert all(name == name.lower() for name in tool.schema["properties"])
+
+
+def test_save_fills_in_what_is_left_out(scope):
+    call(scope, "memory_save", key="tea", content="Ada drinks tea.", type=None, category=None, importance=None)
+    memory = Memory.objects.get(key="tea")
+    assert (memory.role, memory.category, memory.importance, memory.source) == ("context", "general", 5, "mcp")
+
+
+def test_superseding_keeps_what_is_left_out_and_leaves_a_version(scope):
+    first = call(scope, "memory_save", key="tea", content="Ada drinks tea.", type="lesson", importance=9)
+    second = call(scope, "memory_save", key="tea", content="Ada drinks mate.", supersede_reason="She said so.")
+    assert second["memory"]["id"] == first["memory"]["id"]
+    assert (second["memory"]["type"], second["memory"]["importance"]) == ("lesson", 9)
+    (version,) = MemoryVersion.objects.filter(instance=scope.instance)
+    assert (version.content, version.reason) == ("Ada drinks tea.", "She said so.")
+
+
+def test_a_taken_key_shows_what_is_there(scope):
+    call(scope, "memory_save", key="tea", content="Ada drinks tea.")
+    with pytest.raises(Conflict, match="supersede_reason") as refused:
+        call(scope, "memory_save", key="tea", content="Ada drinks mate.", supersede_reason=" ")
+    assert refused.value.extra["memory"]["content"] == "Ada drinks tea."
+    assert Memory.objects.get(key="tea").content == "Ada drinks tea."
+
+
+def test_words_stand_for_types_and_categories(scope):
+    saved = call(scope, "memory_save", key="a", content="Look before you leap.", type="warning")
+    assert saved["memory"]["type"] == "lesson"
+    saved = call(scope, "memory_save", key="b", content="Sharpen the saw.", category="skill-note")
+    assert (saved["memory"]["type"], saved["memory"]["category"]) == ("lesson", "general")
+    listed = call(scope, "memory_list", type="insight")
+    assert [memory["key"] for memory in listed["memories"]] == ["b", "a"]
+
+
+def test_credentials_are_not_kept(scope):
+    saved = call(scope, "memory_save", key="k", content="The key is sk-abcdefghijklmnopqrstuvwxyz0123456789ABCD.")
+    assert saved["redacted"]
+    assert "sk-abc" not in str(saved)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "field"),
+    [
+        ("memory_save", {"key": "", "content": "x"}, "key"),
+        ("memory_save", {"key": "k"}, "content"),
+        ("memory_save", {"key": "k", "content": "x", "importance": 11}, "importance"),
+        ("memory_save", {"key": "k", "content": "x", "type": "sonnet"}, "type"),
+        ("memory_save", {"key": "k", "content": "x", "category": "sonnet"}, "category"),
+        ("memory_save", {"key": "k", "content": "x", "instance": "sales-bot"}, "instance"),
+        ("memory_save", {"key": "k", "content": "nul\x00"}, "content"),
+        ("memory_search", {"query": " "}, "query"),
+        ("memory_search", {"query": "-tea"}, "query"),
+        ("memory_search", {"query": "tea", "max_results": 0}, "max_results"),
+        ("memory_list", {"type": 3}, "type"),
+        ("memory_delete", {"key": None}, "key"),
+    ],
+)
+def test_bad_input_is_named_as_the_agent_wrote_it(scope, tool, arguments, field):
+    with pytest.raises(Invalid) as refused:
+        call(scope, tool, **arguments)
+    assert list(refused.value.errors) == [field]
+
+
+def test_search_says_how_it_searched_and_narrows(scope):
+    make_memory(scope.instance, "Ada likes green tea", category="preference")
+    make_memory(scope.instance, "Tea is sold out", category="event")
+    found = call(scope, "memory_search", query="tea", category="event")
+    assert [hit["content"] for hit in found["results"]] == ["Tea is sold out"]
+    assert found["searchMode"] == "keyword"
+    assert "No OpenAI" in found["reason"]
+
+
+def test_search_marks_a_memory_that_another_one_has_replaced(scope):
+    make_memory(scope.instance, "The office is in Kyiv", key="office")
+    make_memory(scope.instance, "The office is in Lviv", key="office", dedupe="create", supersedeReason="They moved.")
+    (hit,) = call(scope, "memory_search", query="Kyiv", max_results=1)["results"]
+    assert (hit["superseded"], hit["supersedeReason"]) == (True, "They moved.")
+
+
+def test_a_long_list_says_that_there_is_more(scope):
+    make_memories(scope.instance, 101)
+    listed = call(scope, "memory_list")
+    assert (len(listed["memories"]), listed["total"]) == (100, 101)
+    assert "memory_search" in listed["note"]
+
+
+def test_delete_takes_the_past_along_and_nobody_elses(scope):
+    make_memory(scope.instance, "Old", key="plan")
+    make_memory(scope.instance, "New", key="plan", dedupe="create", supersedeReason="It changed.")
+    theirs = make_memory(scope.instance, "Alice's plan", key="plan", owner="alice")
+    assert call(scope, "memory_delete", key="plan")["deleted"] == 2
+    assert list(Memory.objects.filter(instance=scope.instance)) == [theirs]
+    with pytest.raises(NotFound, match="“plan”"):
+        call(scope, "memory_delete", key="plan")
+
+
+def test_the_instance_is_the_keys(scope):
+    make_memory(scope.instance, "A secret of the agent")
+    other = make_instance("sales-bot")
+    assert call(scope_of_key(make_key(other)), "memory_list")["total"] == 0
+    assert call(scope_of_key(make_key(scope.instance)), "memory_list")["total"] == 1
+
+
+def test_a_read_only_key_may_not_write(scope):
+    make_memory(scope.instance, "Here to stay", key="stay")
+    reader = scope_of_key(make_key(scope.instance, read_only=True))
+    for tool, arguments in {"memory_save": {"key": "k", "content": "x"}, "memory_delete": {"key": "stay"}}.items():
+        with pytest.raises(NotAllowed, match="only read"):
+            call(reader, tool, **arguments)
+    assert call(reader, "memory_list")["total"] == 1
+
+
+def test_a_key_of_many_instances_or_none_is_no_answer(scope):
+    for key in (make_key(), make_key(scope.instance, make_instance())):
+        with pytest.raises(NotAllowed, match="exactly one"):
+            scope_of_key(key)
+    gone = make_instance("gone-bot")
+    key = make_key(gone)
+    gone.delete()
+    with pytest.raises(NotAllowed, match="exactly one"):
+        scope_of_key(key)
+
+
+def test_private_memories_are_nobodys_business(scope):
+    make_memory(scope.instance, "Alice keeps a diary", visibility="private", owner="alice")
+    assert call(scope, "memory_list")["total"] == 0
+    assert call(scope, "memory_search", query="diary")["results"] == []
+
+
+def test_recall_gives_the_block_and_what_is_in_it(scope):
+    make_memory(scope.instance, "Ada is the owner of the shop", key="owner", role="identity")
+    make_memory(scope.instance, "Alice keeps a diary", visibility="private", owner="alice", role="identity")
+    answer = TOOLS["memory_recall"].call(scope, {"query": "Who owns the shop?"})
+    assert answer.text == answer.structured["context"]
+    assert "[owner]: Ada is the owner of the shop" in answer.text
+    assert "diary" not in answer.text
+    assert [memory["key"] for memory in answer.structured["memories"]] == ["owner"]
