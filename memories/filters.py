@@ -58,8 +58,12 @@ class Filters(Input):
 
 def readable(scope: Scope) -> QuerySet[Memory]:
     """Everything of the instance this actor may read by id: also what is superseded or waits for review."""
+    return once_readable(scope).filter(Q(expires_at__isnull=True) | Q(expires_at__gt=Now()))
+
+
+def once_readable(scope: Scope) -> QuerySet[Memory]:
+    """Also what has expired and is not purged yet, to say so of it; nobody reads its text any more."""
     rows = Memory.objects.filter(instance=scope.instance)
-    rows = rows.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=Now()))
     owner = scope.private_memories_of
     if owner is not None:
         rows = rows.filter(~Q(visibility=Visibility.PRIVATE) | Q(owner=owner))

@@ -15,6 +15,7 @@ WARN_AT = 0.8
 class Injected:
     memories: list[Memory]
     """By role, the newest first."""
+    is_capped: bool = False
     warning: str = ""
 
     def of(self, role: Role) -> list[Memory]:
@@ -29,7 +30,7 @@ def always_injected(scope: Scope, filters: Filters, *, cap: int) -> Injected:
     parts = [rows.filter(role=role).order_by("-id")[: cap + 1] for role in ROLES]
     found = parts[0].union(*parts[1:], all=True)
     ordered = sorted(found, key=lambda memory: (ROLES.index(Role(memory.role)), -memory.id.int))
-    return Injected(ordered[:cap], _warning(len(ordered), cap))
+    return Injected(ordered[:cap], len(ordered) > cap, _warning(len(ordered), cap))
 
 
 def _warning(number: int, cap: int) -> str:

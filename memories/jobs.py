@@ -14,7 +14,8 @@ from memories.deletion import purge_expired
 from memories.embedding import Unavailable
 from memories.indexing import use_language
 from memories.milestones import MARKED, WORTH_MARKING, mark
-from memories.models import Memory, MemoryCount, Milestone, WordFrequency
+from memories.models import Memory, MemoryCount, Milestone, RecallUse, WordFrequency
+from memories.recall_log import fold_uses, purge_log
 from memories.search_sql import EXACT_UP_TO
 from memories.vector_index import WORTH_INDEXING, build_index, drop_indexes
 from memories.word_frequencies import ALL, count_words, is_outdated
@@ -91,6 +92,22 @@ def purge_all_expired(timestamp: int) -> None:
     due = Memory.objects.filter(expires_at__isnull=False, expires_at__lte=Now()).values("instance_id").distinct()
     for instance in Instance.objects.filter(id__in=due):
         purge_expired(Scope(instance, PURGER))
+
+
+@app.periodic(cron="* * * * *")
+@app.task(name="count_uses", queueing_lock="count_uses")
+def count_uses(timestamp: int) -> None:
+    """Add up how often memories were put into prompts; recall itself only appends."""
+    for instance_id in RecallUse.objects.order_by().values_list("instance_id", flat=True).distinct():
+        fold_uses(instance_id)
+
+
+@app.periodic(cron="41 * * * *")
+@app.task(name="purge_recalls", queueing_lock="purge_recalls")
+def purge_recalls(timestamp: int) -> None:
+    """Forget the recalls that are older than their instance keeps them."""
+    for instance in Instance.objects.all():
+        purge_log(Scope(instance, PURGER))
 
 
 @app.periodic(cron="*/5 * * * *")

@@ -6,17 +6,21 @@ is found. `docs/recall.md` says what goes first when there is not enough room.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Literal
 from uuid import UUID
+
+from django.utils import timezone
 
 from accounts.access import Scope
 from conversations.models import Conversation, Message, MessageRole
 from conversations.store import find_conversation, messages_of
-from memories import recall_log
 from memories.filters import Filters
 from memories.injected import Injected, always_injected
 from memories.models import Memory
 from memories.prompt_block import Block, Entry, Placed, Turn, Wording, compose, short_name
+from memories.recall_account import NO_ROOM, Account, DroppedLine, GivenLine, numbers_of
+from memories.recall_log import record
 from memories.recall_request import RecallRequest, Settings, as_plain_words, question_in, settings_for
 from memories.search import Mode
 from memories.selection import Candidate, RecallMode, Selection, select
@@ -70,7 +74,30 @@ class Recalled:
     mode: RecallMode
     reason: str
     settings: Settings
+    at: datetime
     warnings: list[str] = field(default_factory=list)
+    is_capped: bool = False
+    has_summary: bool = False
+
+    def account(self, request: RecallRequest) -> Account:
+        """What is needed to explain it, now or later."""
+        return Account(
+            query=self.query,
+            user_id=request.user_id,
+            mode=self.mode,
+            reason=self.reason,
+            tokens=self.tokens,
+            at=self.at,
+            settings=self.settings,
+            filter=request.filter.narrowing() if request.filter else {},
+            warnings=self.warnings,
+            is_capped=self.is_capped,
+            has_summary=self.has_summary,
+            given=[_given_line(given) for given in self.memories],
+            dropped=[
+                DroppedLine(one.memory.id, one.reason, one.detail, numbers_of(one.candidate)) for one in self.dropped
+            ],
+        )
 
 
 def recall(scope: Scope, request: RecallRequest, *, log: bool = True, mode: Mode = "hybrid") -> Recalled:
@@ -81,14 +108,14 @@ def recall(scope: Scope, request: RecallRequest, *, log: bool = True, mode: Mode
     question = _question(scope, request, conversation)
     if not scope.instance.memory_enabled:
         empty = compose([], settings.token_budget)
-        return Recalled(None, question, empty.text, [], [], empty.tokens, "off", OFF, settings)
+        return Recalled(None, question, empty.text, [], [], empty.tokens, "off", OFF, settings, timezone.now())
     filters = request.filter or Filters()
     selection = select(scope, as_plain_words(question), filters, settings, mode=mode)
     injected = always_injected(scope, filters, cap=settings.injected_cap)
     recalled = _put_together(question, selection, injected, conversation, settings)
     if not log:
         return recalled
-    return replace(recalled, id=recall_log.record(scope, request, recalled))
+    return replace(recalled, id=record(scope, recalled.account(request), request.conversation_id))
 
 
 def _question(scope: Scope, request: RecallRequest, conversation: Conversation | None) -> str:
@@ -110,7 +137,7 @@ def _put_together(
     entries = _Entries(selection, injected, conversation)
     block = compose(entries.turns(), settings.token_budget)
     warnings = [injected.warning] if injected.warning else []
-    if entries.summary and entries.summary[0].id not in block.placed:
+    if any(entry.id not in block.placed for entry in entries.summary):
         warnings.append("The summary of the conversation does not fit into the budget.")
     return Recalled(
         id=None,
@@ -122,7 +149,10 @@ def _put_together(
         mode=selection.mode,
         reason=selection.reason,
         settings=settings,
+        at=timezone.now(),
         warnings=warnings,
+        is_capped=injected.is_capped,
+        has_summary=any(entry.id in block.placed for entry in entries.summary),
     )
 
 
@@ -179,9 +209,9 @@ def _dropped(block: Block, selection: Selection, injected: Injected) -> Iterator
     """Each memory once: what was found and did not fit, what was passed over, then what is injected and did not fit."""
     told = set(block.placed)
     fates: Sequence[tuple[Memory, str, str, Candidate | None]] = [
-        *((one.memory, "budget", TOO_LONG, one) for one in selection.chosen),
+        *((one.memory, "budget", NO_ROOM, one) for one in selection.chosen),
         *((one.memory, cut.cause, cut.detail, one) for one, cut in selection.cut),
-        *((memory, "budget", TOO_LONG, None) for memory in injected.memories),
+        *((memory, "budget", NO_ROOM, None) for memory in injected.memories),
     ]
     for memory, reason, detail, candidate in fates:
         if memory.id not in told:
@@ -189,4 +219,10 @@ def _dropped(block: Block, selection: Selection, injected: Injected) -> Iterator
             yield Dropped(memory, reason, detail, candidate)
 
 
-TOO_LONG = "There was not enough room left in the token budget."
+def _given_line(given: Given) -> GivenLine:
+    passage = None
+    if given.placed.form == "excerpt" and given.candidate:
+        start = given.memory.content.find(given.candidate.passage)
+        passage = (start, start + len(given.candidate.passage)) if start >= 0 else None
+    numbers = numbers_of(given.candidate)
+    return GivenLine(given.memory.id, given.why, given.placed.form, given.tokens, given.rank, numbers, passage)

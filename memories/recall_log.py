@@ -5,22 +5,19 @@ So nothing has to be removed from it when a memory is deleted, and what was give
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
 from uuid import UUID
 
 from django.db import DatabaseError, connection
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.access import Scope
 from memories.models import Recall
+from memories.recall_account import Account, account_of, packed
 from memoryconsole.errors import NotFound
-from memoryconsole.ids import parse_id, uuid7
+from memoryconsole.ids import first_id_at, parse_id, uuid7
 from memoryconsole.scrub import scrub
-
-if TYPE_CHECKING:
-    from memories.recall import Recalled
-    from memories.recall_request import RecallRequest
-    from memories.selection import Candidate
 
 logger = logging.getLogger(__name__)
 
@@ -42,21 +39,21 @@ FROM relaxed WHERE cardinality(%(ids)s::uuid[]) > 0
 """
 
 
-def record(scope: Scope, request: "RecallRequest", recalled: "Recalled") -> UUID | None:
+def record(scope: Scope, account: Account, conversation_id: UUID | None) -> UUID | None:
     """Remember what was given, and that it was used; None when the instance keeps no log, or it cannot be written."""
     keeps = scope.instance.recall_log_days > 0
     id = uuid7()
     named = {
         "instance": scope.instance.id,
         "id": id,
-        "conversation": request.conversation_id,
-        "owner": request.user_id,
-        "query": scrub(recalled.query[:MAX_QUERY])[0] if keeps else "",
-        "mode": recalled.mode,
-        "tokens": recalled.tokens,
-        "ids": [given.memory.id for given in recalled.memories],
-        "explanation": json.dumps(_explanation(request, recalled), separators=(",", ":")) if keeps else "{}",
-        "now": timezone.now(),
+        "conversation": conversation_id,
+        "owner": account.user_id,
+        "query": scrub(account.query[:MAX_QUERY])[0] if keeps else "",
+        "mode": account.mode,
+        "tokens": account.tokens,
+        "ids": [line.memory_id for line in account.given],
+        "explanation": json.dumps(packed(account), separators=(",", ":")) if keeps else "{}",
+        "now": account.at,
         "keeps": keeps,
     }
     try:
@@ -71,61 +68,56 @@ def record(scope: Scope, request: "RecallRequest", recalled: "Recalled") -> UUID
     return id if keeps else None
 
 
-def _explanation(request: "RecallRequest", recalled: "Recalled") -> dict[str, Any]:
-    settings = recalled.settings
-    return {
-        "settings": {name: getattr(settings, name) for name in SETTINGS},
-        "filter": request.filter.narrowing() if request.filter else {},
-        "reason": recalled.reason,
-        "warnings": recalled.warnings,
-        "given": [
-            [given.memory.id.hex, given.why, given.placed.form, given.tokens, *_numbers(given.candidate)]
-            for given in recalled.memories
-        ],
-        "dropped": [
-            [dropped.memory.id.hex, dropped.reason, dropped.detail, 0, *_numbers(dropped.candidate)]
-            for dropped in recalled.dropped
-        ],
-    }
-
-
-SETTINGS = ("limit", "threshold", "token_budget", "half_life_days", "mmr_lambda", "injected_cap")
-NUMBERS = (
-    "place",
-    "vector_rank",
-    "similarity",
-    "keyword_rank",
-    "keyword_score",
-    "context_rank",
-    "importance",
-    "pin",
-    "recency",
-    "score",
-)
-
-
-def _numbers(candidate: "Candidate | None") -> list[float | int | None]:
-    if candidate is None:
-        return []
-    values = (
-        candidate.place,
-        candidate.vector_rank,
-        candidate.similarity,
-        candidate.keyword_rank,
-        candidate.keyword_score,
-        candidate.context_rank,
-        candidate.multipliers.importance,
-        candidate.multipliers.pin,
-        candidate.multipliers.recency,
-        candidate.score,
-    )
-    return [round(value, 4) if isinstance(value, float) else value for value in values]
+def recalls_of(scope: Scope) -> QuerySet[Recall]:
+    return Recall.objects.filter(instance=scope.instance)
 
 
 def find_recall(scope: Scope, raw_id: object) -> Recall:
     """The only way from an outside id to a recall."""
     id = parse_id(raw_id)
-    found = Recall.objects.filter(instance=scope.instance, id=id).first() if id else None
+    found = recalls_of(scope).filter(id=id).first() if id else None
     if found is None:
         raise NotFound("There is no such recall in this instance's log.")
     return found
+
+
+def account_in(row: Recall) -> Account:
+    return account_of(
+        row.explanation,
+        query=row.query,
+        user_id=row.owner,
+        mode=row.search_mode,
+        tokens=row.tokens,
+        at=row.created_at,
+    )
+
+
+def purge_log(scope: Scope) -> int:
+    """Forget the recalls that are older than the instance keeps them."""
+    days = scope.instance.recall_log_days
+    return recalls_of(scope).filter(id__lt=first_id_at(timezone.now() - timedelta(days=days))).delete()[0]
+
+
+# In the order of their ids, as bulk changes lock them too, so that neither waits for the other for ever.
+FOLD_USES = """
+WITH used AS MATERIALIZED (
+    DELETE FROM memories_recalluse WHERE instance_id = %(instance)s RETURNING memory_ids, created_at
+),
+counted AS MATERIALIZED (
+    SELECT id, count(*) AS times, max(created_at) AS latest FROM used, unnest(memory_ids) AS id GROUP BY id
+),
+locked AS MATERIALIZED (
+    SELECT m.id FROM memories_memory m
+    WHERE m.instance_id = %(instance)s AND m.id IN (SELECT id FROM counted) ORDER BY m.id FOR NO KEY UPDATE
+)
+UPDATE memories_memory m
+SET access_count = m.access_count + c.times, last_accessed_at = greatest(m.last_accessed_at, c.latest)
+FROM counted c JOIN locked USING (id)
+WHERE m.instance_id = %(instance)s AND m.id = c.id
+"""
+
+
+def fold_uses(instance_id: UUID) -> None:
+    """Add what was appended since the last time to the access counts of the memories."""
+    with connection.cursor() as cursor:
+        cursor.execute(FOLD_USES, {"instance": instance_id})

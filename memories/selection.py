@@ -72,8 +72,7 @@ class Selection:
 
 def select(scope: Scope, text: str, filters: Filters, settings: Settings, *, mode: Mode = "hybrid") -> Selection:
     """What fits the text, or what is newest when nothing does."""
-    wanted = max(FEWEST_CANDIDATES, CANDIDATES_PER_PLACE * settings.limit)
-    found = search(scope, text, filters, mode=mode, limit=wanted)
+    found = search(scope, text, filters, mode=mode, limit=number_considered(settings))
     now = timezone.now()
     candidates = [_candidate(hit, place, settings, now) for place, hit in enumerate(found.hits, start=1)]
     by_words_alone = found.mode == "keyword"
@@ -84,6 +83,10 @@ def select(scope: Scope, text: str, filters: Filters, settings: Settings, *, mod
     chosen, passed_over = _chosen(near, settings)
     used: RecallMode = "keyword" if by_words_alone else "hybrid"
     return Selection(used, found.reason, chosen, [*passed_over, *far], found.corrected)
+
+
+def number_considered(settings: Settings) -> int:
+    return max(FEWEST_CANDIDATES, CANDIDATES_PER_PLACE * settings.limit)
 
 
 def _candidate(hit: Hit, place: int, settings: Settings, now: datetime) -> Candidate:
@@ -123,18 +126,18 @@ def _near_and_far(
     far: list[tuple[Candidate, Cut]] = []
     for candidate in candidates:
         one = replace(candidate, similarity=cosines.get(candidate.memory.id, candidate.similarity))
-        if is_near(one, lowest, telling):
+        if is_near(one.similarity, one.keyword_score, lowest=lowest, telling=telling):
             near.append(one)
         else:
-            far.append((one, Cut("threshold", _too_far(one, lowest))))
+            far.append((one, Cut("threshold", too_far(one.similarity, lowest))))
     return near, far
 
 
-def is_near(candidate: Candidate, lowest: float, telling: float) -> bool:
+def is_near(similarity: float | None, keyword_score: float | None, *, lowest: float, telling: float) -> bool:
     """By meaning, or by rare words. What has no vector yet is judged by words alone."""
-    if candidate.similarity is None:
-        return candidate.keyword_rank is not None
-    return candidate.similarity >= lowest or (candidate.keyword_score or 0) >= telling
+    if similarity is None:
+        return keyword_score is not None
+    return similarity >= lowest or (keyword_score or 0) >= telling
 
 
 def telling_words(chunks: int) -> float:
@@ -147,10 +150,10 @@ def telling_words(chunks: int) -> float:
     return 0.5 * math.log(1 + (number - 0.5) / 1.5)
 
 
-def _too_far(candidate: Candidate, lowest: float) -> str:
-    if candidate.similarity is None:
+def too_far(similarity: float | None, lowest: float) -> str:
+    if similarity is None:
         return "It has no vector yet, and says none of the words."
-    return f"Its similarity {candidate.similarity:.3f} is below {lowest:.3g}, and the words it shares are too common."
+    return f"Its similarity {similarity:.3f} is below {lowest:.3g}, and no rare words speak for it."
 
 
 def _nothing_found(text: str, candidates: Sequence[Candidate]) -> str:

@@ -48,7 +48,7 @@ def plain_list(memories: Sequence[Memory]) -> str:
         )
         for memory in memories
     ]
-    return "\n".join(_aligned(rows))
+    return "\n".join(aligned(rows))
 
 
 def plain_hits(hits: Sequence[Hit], *, explain: bool) -> str:
@@ -65,7 +65,7 @@ def plain_hits(hits: Sequence[Hit], *, explain: bool) -> str:
         )
         for hit in hits
     ]
-    return "\n".join(_aligned(rows))
+    return "\n".join(aligned(rows))
 
 
 EXPLAINED = ("VECTOR", "COSINE", "KEYWORD", "CONTEXT", "WORDS")
@@ -86,7 +86,7 @@ def said_by(hit: Hit) -> str:
     return hit.version.content if hit.version else hit.memory.content
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
     return ["  ".join([*map(str.ljust, row, widths), row[-1]]) for row in rows]
 
@@ -101,27 +101,27 @@ def plain_memory(memory: Memory) -> str:
 def rich_list(memories: Sequence[Memory], *, no_color: bool) -> str:
     from rich.table import Table
 
-    console = _console(no_color)
+    screen = console(no_color)
     table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
     table.add_column("Category", no_wrap=True)
     table.add_column("Importance", no_wrap=True)
     table.add_column("Memory, creation time (UTC) and id", ratio=1, overflow="fold")
     for memory in memories:
-        table.add_row(*_cells(memory, console.width))
-    return _rendered(console, table)
+        table.add_row(*_cells(memory, screen.width))
+    return rendered(screen, table)
 
 
 def rich_hits(hits: Sequence[Hit], *, explain: bool, no_color: bool) -> str:
     from rich.table import Table
 
-    console = _console(no_color)
+    screen = console(no_color)
     table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
     table.add_column("Category", no_wrap=True)
     table.add_column("Score", no_wrap=True)
     table.add_column("Memory, creation time (UTC) and id", ratio=1, overflow="fold")
     for hit in hits:
         table.add_row(*_hit_cells(hit, explain))
-    return _rendered(console, table)
+    return rendered(screen, table)
 
 
 def _hit_cells(hit: Hit, explain: bool) -> "tuple[RenderableType, ...]":
@@ -204,13 +204,13 @@ def rich_memory(memory: Memory, *, no_color: bool) -> str:
     from rich.table import Table
     from rich.text import Text
 
-    console = _console(no_color)
+    screen = console(no_color)
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="dim", no_wrap=True)
     facts.add_column(overflow="fold")
     for label, value in facts_about(memory):
         facts.add_row(label, Text(one_line(value), style="bold" if label == "Id" else ""))
-    return _rendered(console, Group(facts, Text(), Text(printable(memory.content), overflow="fold")))
+    return rendered(screen, Group(facts, Text(), Text(printable(memory.content), overflow="fold")))
 
 
 def facts_about(memory: Memory) -> list[tuple[str, str]]:
@@ -262,14 +262,14 @@ def moment(at: datetime | None) -> str:
     return f"{minute(at)} UTC" if at else ""
 
 
-def _console(no_color: bool) -> "Console":
+def console(no_color: bool) -> "Console":
     """It finds out width and colours by itself, NO_COLOR and a dumb terminal included."""
     from rich.console import Console
 
     return Console(file=StringIO(), force_terminal=True, highlight=False, no_color=no_color or None)
 
 
-def _rendered(console: "Console", what: Any) -> str:
-    with console.capture() as captured:
-        console.print(what)
+def rendered(screen: "Console", what: Any) -> str:
+    with screen.capture() as captured:
+        screen.print(what)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())

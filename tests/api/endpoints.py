@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from conversations.models import Conversation
 from instances.models import Instance
 from memories.backfill import ask_for_embedding
 from memories.draft import MemoryChanges
 from memories.models import Job, Memory
+from memories.recall import RecallRequest, recall
 from memories.store import change
 from tests.factories import make_conversation, make_memory, scope_of
 
@@ -21,6 +23,7 @@ class World:
     memory: Memory
     conversation: Conversation
     job: Job
+    recall: UUID | None
 
     @property
     def slug(self) -> str:
@@ -31,7 +34,8 @@ def populate(instance: Instance) -> World:
     memory = make_memory(instance, f"A secret of {instance.slug}")
     change(scope_of(instance), memory.id, MemoryChanges(content=f"Another secret of {instance.slug}"))
     conversation = make_conversation(instance, "Hello", "Good morning")
-    return World(instance, memory, conversation, ask_for_embedding(scope_of(instance)))
+    recalled = recall(scope_of(instance), RecallRequest(query="What is the secret?"))
+    return World(instance, memory, conversation, ask_for_embedding(scope_of(instance)), recalled.id)
 
 
 @dataclass(frozen=True)
@@ -42,16 +46,22 @@ class Call:
     status: int = 200
     takes_instance: bool = True
     for_superadmins: bool = field(default=False)
+    only_asks: bool = False
+    """Although it is a POST."""
 
     def url(self, world: World) -> str:
         ids = {"memory": world.memory.id, "conversation": world.conversation.id, "job": world.job.id}
-        return self.path.format(slug=world.slug, **ids)
+        return self.path.format(slug=world.slug, recall=world.recall, **ids)
 
     def __str__(self) -> str:
         return f"{self.method} {self.path.split('?')[0]}"
 
     @property
     def writes(self) -> bool:
+        return self.method != "GET" and not self.only_asks
+
+    @property
+    def needs_token(self) -> bool:
         return self.method != "GET"
 
 
@@ -66,6 +76,10 @@ CALLS = [
     Call("DELETE", "/api/v1/memories/{memory}?instanceId={slug}"),
     Call("GET", "/api/v1/memories/{memory}/history?instanceId={slug}"),
     Call("POST", "/api/v1/memories/{memory}/restore", lambda w: {"instanceId": w.slug, "version": 1}),
+    Call("POST", "/api/v1/recall", lambda w: {"instanceId": w.slug, "query": "secret"}, only_asks=True),
+    Call("GET", "/api/v1/recalls?instanceId={slug}"),
+    Call("GET", "/api/v1/recalls/{recall}?instanceId={slug}"),
+    Call("GET", "/api/v1/recalls/{recall}/why?instanceId={slug}&memoryId={memory}"),
     Call("GET", "/api/v1/conversations?instanceId={slug}"),
     Call("POST", "/api/v1/conversations", lambda w: {"instanceId": w.slug}, 201),
     Call("GET", "/api/v1/conversations/{conversation}?instanceId={slug}"),

@@ -58,10 +58,21 @@ def test_answers_as_described(case: schemathesis.Case, world: World, key: str) -
 
 def point_at_what_exists(case: schemathesis.Case, world: World) -> None:
     """A made-up instance or id would never get past the first 404."""
-    known = {"slug": world.slug, "id": str(world.memory.id if "memories" in case.path else world.conversation.id)}
+    id = next((id for room, id in ids_in(world).items() if room in case.path), None)
+    known = {"slug": world.slug, "id": str(id)}
     for name in case.path_parameters or {}:
         case.path_parameters[name] = known[name]
-    named = {"instanceId": world.slug, "sourceConversationId": str(world.conversation.id), "sourceMessageIds": []}
+    named = {
+        "instanceId": world.slug,
+        "sourceConversationId": str(world.conversation.id),
+        "sourceMessageIds": [],
+        "conversationId": str(world.conversation.id),
+        "memoryId": str(world.memory.id),
+    }
     for place in (case.query, case.body):
         if isinstance(place, dict):
             place.update({name: value for name, value in named.items() if name in place})
+
+
+def ids_in(world: World) -> dict[str, object]:
+    return {"memories": world.memory.id, "recalls": world.recall, "conversations": world.conversation.id}

@@ -7,8 +7,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from accounts.access import Scope
-from memories.cli import printing
+from memories.cli import printing, recalling
 from memories.cli.options import Paging, Searching, add_options, given, written_as
+from memories.cli.recalling import add_settings, given_settings
 from memories.deletion import Receipt, delete_matching, delete_memories
 from memories.draft import MemoryDraft
 from memories.filters import Filters
@@ -16,6 +17,8 @@ from memories.listing import Listing, list_from
 from memories.models import Memory
 from memories.presenting import hit_json, memory_json
 from memories.query import read_query
+from memories.recall import Recalled, RecallRequest, recall
+from memories.recall_presenting import recall_json
 from memories.search import Hit, Results, search
 from memories.store import find_memory, save
 from memoryconsole.commands import ConsoleCommand, add_json_option, open_from_shell
@@ -28,7 +31,7 @@ SHOWN_BEFORE_DELETING = 10
 
 
 class Command(ConsoleCommand):
-    help = "Adds, lists, finds, shows and deletes what one instance remembers."
+    help = "Adds, lists, finds, recalls, shows and deletes what one instance remembers."
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", title="actions")
@@ -50,6 +53,14 @@ class Command(ConsoleCommand):
         add_options(search, Searching)
         search.add_argument("--explain", action="store_true", help="say of each hit why it was found")
 
+        recall = actions.add_parser("recall", help="what an assistant would be told before it answers")
+        recall.add_argument("query", metavar="QUERY", nargs="+", help="what the user says")
+        recall.add_argument("--user", dest="user_id", metavar="TEXT", help="the end user, for their private memories")
+        add_settings(recall)
+        add_options(recall, Filters, but={"include_superseded"})
+        recall.add_argument("--explain", action="store_true", help="say of each memory why it is there, or why not")
+        recall.add_argument("--log", action="store_true", help="keep it in the log, like one an assistant asked for")
+
         show = actions.add_parser("show", help="one memory, whole")
         show.add_argument("id", metavar="ID")
 
@@ -69,7 +80,14 @@ class Command(ConsoleCommand):
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         scope = open_from_shell(options["instance"])
-        run = {"add": self.add, "list": self.list, "search": self.search, "show": self.show, "delete": self.delete}
+        run = {
+            "add": self.add,
+            "list": self.list,
+            "search": self.search,
+            "recall": self.recall,
+            "show": self.show,
+            "delete": self.delete,
+        }
         run[action](scope, options)
 
     def add(self, scope: Scope, options: dict[str, Any]) -> None:
@@ -144,6 +162,30 @@ class Command(ConsoleCommand):
             self.stdout.write(printing.rich_hits(hits, explain=options["explain"], no_color=no_color))
         else:
             self.stdout.write(printing.plain_hits(hits, explain=options["explain"]))
+
+    def recall(self, scope: Scope, options: dict[str, Any]) -> None:
+        self.written_as = {**recalling.WRITTEN_AS, "query": "QUERY", "user_id": "--user"}
+        asked = {"query": " ".join(options["query"]), "user_id": options["user_id"] or ""}
+        filters = read(Filters, given(Filters, options))
+        request = read(RecallRequest, {**asked, **given_settings(options), "filter": filters})
+        recalled = recall(scope, request, log=options["log"])
+        if options["json"]:
+            self.print_json(recall_json(recalled, scope.instance.slug, explain=options["explain"]))
+            return
+        self._print_recall(recalled, options)
+        self.complain(*recalling.about_recall(recalled))
+
+    def _print_recall(self, recalled: Recalled, options: dict[str, Any]) -> None:
+        """Elsewhere than on a terminal the block as it is, byte for byte."""
+        no_color = options["no_color"]
+        if self.stdout.isatty():
+            self.stdout.write(recalling.rich_block(recalled, no_color=no_color))
+            if options["explain"]:
+                self.stdout.write(recalling.rich_explanation(recalled, no_color=no_color))
+            return
+        self.stdout.write(recalled.context)
+        if options["explain"]:
+            self.stdout.write("\n" + recalling.plain_explanation(recalled))
 
     def show(self, scope: Scope, options: dict[str, Any]) -> None:
         memory = find_memory(scope, options["id"])

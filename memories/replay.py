@@ -1,0 +1,63 @@
+"""A recall from the log as the assistant saw it: the log knows which memories, their versions know what they said."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from accounts.access import Scope
+from memories.filters import readable
+from memories.models import Memory, MemoryVersion
+from memories.prompt_block import Entry, Placed, line_for, rendered, short_name
+from memories.recall_account import Account, GivenLine
+
+Said = Memory | MemoryVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A memory of a past block. It may have been deleted since, or be private: then there is nothing to show."""
+
+    line: GivenLine
+    memory: Memory | None
+    has_changed: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    context: str
+    memories: list[Shown]
+    is_complete: bool
+    """Everything that was in the block can still be shown."""
+
+
+def replay(scope: Scope, account: Account) -> Replay:
+    ids = [line.memory_id for line in account.given]
+    memories = {memory.id: memory for memory in readable(scope).filter(id__in=ids)} if ids else {}
+    earlier = _as_they_were(scope, list(memories), account.at)
+    shown = [_shown(line, memories.get(line.memory_id), earlier.get(line.memory_id)) for line in account.given]
+    lines = {one.line.memory_id: Placed(one.text, one.line.form) for one in shown if one.memory}
+    is_complete = len(lines) == len(shown) and not account.has_summary and not account.procedures
+    return Replay(rendered(lines).text, shown, is_complete)
+
+
+def _as_they_were(scope: Scope, ids: Sequence[UUID], moment: datetime) -> Mapping[UUID, MemoryVersion]:
+    """Of those that have changed since, the version that was current at the moment."""
+    versions = MemoryVersion.objects.filter(instance=scope.instance, memory_id__in=ids, replaced_at__gt=moment)
+    return {version.memory_id: version for version in versions.order_by("-number")} if ids else {}
+
+
+def _shown(line: GivenLine, memory: Memory | None, version: MemoryVersion | None) -> Shown:
+    if memory is None:
+        return Shown(line, None, False, "")
+    said: Said = version or memory
+    entry = Entry(memory.id, said.role.upper(), said.key or short_name(memory.id), [])
+    return Shown(line, memory, version is not None, line_for(entry, _wording(line, said)))
+
+
+def _wording(line: GivenLine, said: Said) -> str:
+    if line.form == "excerpt" and line.passage:
+        start, end = line.passage
+        return f"… {said.content[start:end]} …"
+    return said.summary if line.form == "summary" and said.summary else said.content
