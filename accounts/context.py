@@ -23,6 +23,7 @@ class Link:
 
 NAVIGATION = [
     Link("memory", "Memory", "memory", "/memory"),
+    Link("recall", "Recall", "recall", "/recall"),
     Link("conversations", "Conversations", "chat", "/conversations"),
     Link("instances", "Instances", "bot", "/instances", group="Manage", has_instance=False),
     Link("keys", "API keys", "key", "/keys", has_instance=False),

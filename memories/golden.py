@@ -20,7 +20,7 @@ from memories.recall import RecallRequest, recall
 from memories.recall_request import MAX_QUESTION, RecallSettings
 from memories.search import Mode
 from memories.store import find_memory
-from memoryconsole.errors import Invalid, NotFound
+from memoryconsole.errors import Invalid, NotFound, Taken
 from memoryconsole.ids import parse_id
 from memoryconsole.inputs import Input, Text
 from memoryconsole.scrub import scrub
@@ -94,7 +94,10 @@ def golden_queries(scope: Scope) -> list[Golden]:
 
 
 def save_golden(scope: Scope, draft: GoldenDraft) -> GoldenQuery:
-    """The query with exactly these memories; the same query of the same user again replaces its list."""
+    """The query with exactly these memories; the same query of the same user again replaces its list.
+
+    Marks of memories that the writer may not see stay.
+    """
     scope.require_write()
     if set(draft.expected) & set(draft.unexpected):
         raise Invalid({"unexpected": ["A memory is expected or unexpected, not both."]})
@@ -104,7 +107,8 @@ def save_golden(scope: Scope, draft: GoldenDraft) -> GoldenQuery:
         raise NotFound("There is no such memory in this instance.")
     with transaction.atomic():
         golden = _open(scope, draft.query, draft.user_id)
-        GoldenMark.objects.filter(instance=scope.instance, golden_id=golden.id).delete()
+        marks = GoldenMark.objects.filter(instance=scope.instance, golden_id=golden.id)
+        marks.filter(memory_id__in=readable(scope).values("id")).delete()
         GoldenMark.objects.bulk_create(
             GoldenMark(instance=scope.instance, golden_id=golden.id, memory_id=id, expected=expected)
             for id, expected in wanted.items()
@@ -130,6 +134,26 @@ def mark(scope: Scope, *, query: str, user_id: str, raw_memory_id: object, expec
     return golden
 
 
+@transaction.atomic
+def change_golden(scope: Scope, raw_id: object, draft: GoldenDraft) -> GoldenQuery:
+    """The same golden query with other words, for another user, or with other memories."""
+    scope.require_write()
+    golden = find_golden(scope, raw_id)
+    query = _stored(draft.query)
+    hash = _hash(query, draft.user_id)
+    if _queries(scope).filter(query_hash=hash).exclude(id=golden.id).exists():
+        raise Taken({"query": ["There is such a golden query already."]})
+    _queries(scope).filter(id=golden.id).update(query=query, owner=draft.user_id, query_hash=hash)
+    return save_golden(scope, draft)
+
+
+def marks_for(scope: Scope, query: str, user_id: str) -> dict[UUID, bool]:
+    """Of the memories somebody marked for this query, whether each is expected."""
+    golden = _queries(scope).filter(query_hash=_hash(_stored(query), user_id)).first()
+    marks = GoldenMark.objects.filter(instance=scope.instance, golden_id=golden.id) if golden else ()
+    return {mark.memory_id: mark.expected for mark in marks}
+
+
 def find_golden(scope: Scope, raw_id: object) -> GoldenQuery:
     """The only way from an outside id to a golden query."""
     id = parse_id(raw_id)
@@ -150,8 +174,8 @@ def _queries(scope: Scope) -> QuerySet[GoldenQuery]:
 
 
 def _open(scope: Scope, raw_query: str, user_id: str) -> GoldenQuery:
-    query = scrub(raw_query.strip())[0]
-    hash = sha256(f"{user_id}\n{query}".encode()).digest()
+    query = _stored(raw_query)
+    hash = _hash(query, user_id)
     found = _queries(scope).filter(query_hash=hash).first()
     if found is None and _queries(scope).count() >= MAX_QUERIES:
         raise Invalid({"query": [f"An instance has at most {MAX_QUERIES:,} golden queries. Delete one first."]})
@@ -160,13 +184,21 @@ def _open(scope: Scope, raw_query: str, user_id: str) -> GoldenQuery:
     )
 
 
-def evaluate(scope: Scope, changes: RecallSettings | None = None) -> list[Variant]:
-    """Every golden query by the current settings, by meaning alone, by words alone, and by changed settings if any.
+def _stored(query: str) -> str:
+    return scrub(query.strip())[0]
+
+
+def _hash(query: str, user_id: str) -> bytes:
+    return sha256(f"{user_id}\n{query}".encode()).digest()
+
+
+def evaluate(scope: Scope, changes: RecallSettings | None = None, *, at_most: int = MAX_QUERIES) -> list[Variant]:
+    """Golden queries by the current settings, by meaning alone, by words alone, and by changed settings if any.
 
     What counts is what the query found and the budget left room for; what is always injected does not. Not for
     transactions.
     """
-    goldens = golden_queries(scope)
+    goldens = golden_queries(scope)[:at_most]
     ways: list[tuple[str, Mode, RecallSettings]] = [
         ("current", "hybrid", RecallSettings()),
         ("vector", "vector", RecallSettings()),

@@ -1,7 +1,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from memories.views import bulk, editing, jobs, listing
+from memories.views import bulk, editing, golden, jobs, listing, recall_log, recalling
 
 urlpatterns = [
     path("", RedirectView.as_view(url="/memory", query_string=True)),
@@ -15,4 +15,13 @@ urlpatterns = [
     path("memory/<uuid:id>/edit", editing.memory_edit),
     path("memory/<uuid:id>/pin", editing.memory_pin),
     path("memory/<uuid:id>/delete", editing.memory_delete),
+    path("recall", recalling.playground),
+    path("recall/users", recalling.recall_users),
+    path("recall/log", recall_log.recall_log),
+    path("recall/mark", golden.recall_mark),
+    path("recall/golden", golden.golden_list),
+    path("recall/golden/settings", golden.golden_settings),
+    path("recall/golden/<uuid:id>", golden.golden_edit),
+    path("recall/golden/<uuid:id>/delete", golden.golden_delete),
+    path("recall/<uuid:id>", recalling.recall_detail),
 ]

@@ -60,8 +60,8 @@ document.addEventListener("click", (event) => {
   }
   if (button?.matches("[data-copy]")) {
     const field = document.getElementById(button.dataset.copy);
-    field.select();
-    navigator.clipboard?.writeText(field.value).then(() => { button.textContent = "Copied"; });
+    field.select?.();
+    navigator.clipboard?.writeText(field.value ?? field.textContent).then(() => { button.textContent = "Copied"; });
   }
   document.querySelectorAll("details.menu[open]").forEach((menu) => {
     if (!menu.contains(event.target)) menu.open = false;
@@ -87,6 +87,14 @@ document.addEventListener("htmx:afterSwap", (event) => {
 document.addEventListener("htmx:load", (event) => {
   const form = event.target.closest?.("[data-selection]") || event.target.querySelector?.("[data-selection]");
   if (form) updateSelection(form);
+});
+
+// A slider moves the number beside it, and the number the slider; the number is what is sent.
+document.addEventListener("input", ({ target }) => {
+  if (target.matches("[data-slides]")) document.getElementById(target.dataset.slides).value = target.value;
+  const slider = document.querySelector(`[data-slides="${target.id}"]`);
+  if (target.id && slider) slider.value = target.value;
+  target.closest(".knob")?.classList.toggle("changed", target.value !== target.closest(".knob").querySelector("[data-saved]").dataset.saved);
 });
 
 // Reads fail open, and say so: the list stays, with a line that it could not be refreshed.

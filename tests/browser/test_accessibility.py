@@ -17,6 +17,7 @@ WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 def addresses(console: Console) -> dict[str, str]:
     memory = console.api("GET", "/memories?instanceId=support-bot&limit=1")["memories"][0]["id"]
     conversation = console.api("GET", "/conversations?instanceId=support-bot&limit=1")["conversations"][0]["id"]
+    recall = console.api("POST", "/recall", {"instanceId": "support-bot", "query": "How do refunds work?"})["recallId"]
     console.instance("quiet-bot")
     return {
         "memory": "/memory?instance=support-bot",
@@ -33,6 +34,14 @@ def addresses(console: Console) -> dict[str, str]:
         "delete memory": f"/memory/{memory}/delete?instance=support-bot",
         "conversations": "/conversations?instance=support-bot",
         "one conversation": f"/conversations/{conversation}?instance=support-bot",
+        "recall": "/recall?instance=support-bot",
+        "recall, asked": "/recall?instance=support-bot&query=How+do+refunds+work%3F&limit=2&ask=refund",
+        "recall, asked why": f"/recall?instance=support-bot&query=How+do+refunds+work%3F&memory={memory}",
+        "recall, wrong setting": "/recall?instance=support-bot&query=refund&limit=0",
+        "recall log": "/recall/log?instance=support-bot",
+        "recall log, empty": "/recall/log?instance=quiet-bot",
+        "one recall": f"/recall/{recall}?instance=support-bot",
+        "golden queries, empty": "/recall/golden?instance=quiet-bot",
         "instances": "/instances",
         "new instance": "/instances/new",
         "settings": "/instances/support-bot/settings",

@@ -8,6 +8,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from instances.models import Instance
 from memories.backfill import ask_for_embedding
+from memories.golden import GoldenDraft, marks_for, save_golden
+from memories.recall import RecallRequest, recall
 from tests.factories import make_conversation, make_memory, scope_of
 
 pytestmark = pytest.mark.django_db
@@ -56,7 +58,10 @@ def test_a_stranger_cannot_tell_it_from_nothing(
     memory = make_memory(support, "A secret of the support bot")
     conversation = make_conversation(support, "Hello", title="A secret talk")
     job = ask_for_embedding(scope_of(support))
+    asked = recall(scope_of(support), RecallRequest(query="A secret question"))
+    golden = save_golden(scope_of(support), GoldenDraft(query="A secret question", expected=[memory.id]))
     ids = {"memory/jobs/": str(job.id), "memory/": str(memory.id), "conversations/": str(conversation.id)}
+    ids |= {"recall/golden/": str(golden.id), "recall/": str(asked.id)}
     nowhere = dict.fromkeys(ids, NOTHING)
     for send in (mallory.get, mallory.post):
         absent = send(address(route, "no-such-bot", nowhere))
@@ -69,4 +74,5 @@ def test_a_stranger_cannot_tell_it_from_nothing(
             assert b"secret" not in mixed.content
     memory.refresh_from_db()
     assert (memory.content, memory.pinned) == ("A secret of the support bot", False)
+    assert marks_for(scope_of(support), "A secret question", "") == {memory.id: True}
     assert alice.get("/memory?instance=support-bot").status_code == 200

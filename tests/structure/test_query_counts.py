@@ -13,6 +13,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from memories.backfill import embed_pending
+from memories.golden import GoldenDraft, save_golden
+from memories.recall import RecallRequest, recall
 from tests.factories import (
     make_conversation,
     make_instance,
@@ -40,6 +42,10 @@ def pages() -> dict[str, tuple[Client, str]]:
     near = make_instance("vector-bot", embedder="offline")
     neighbour = make_memories(near, 12)[0]
     embed_pending(scope_of(near))
+    asked = recall(scope_of(near), RecallRequest(query="memory number"))
+    for n in range(3):
+        draft = GoldenDraft(query=f"memory number {n}", expected=[neighbour.id])
+        save_golden(scope_of(near), draft)
     client, caller = Client(), Client(headers={"authorization": f"Bearer {make_key(bot)}"})
     client.force_login(root, backend="django.contrib.auth.backends.ModelBackend")
     return {
@@ -54,6 +60,12 @@ def pages() -> dict[str, tuple[Client, str]]:
         "/memory/<id>/delete": (client, f"/memory/{memory.id}/delete?instance=support-bot"),
         "/conversations": (client, "/conversations?instance=support-bot"),
         "/conversations/<id>": (client, f"/conversations/{conversation.id}?instance=support-bot"),
+        "/recall": (client, "/recall?instance=vector-bot"),
+        "/recall, asked": (client, "/recall?instance=vector-bot&query=memory+number"),
+        "/recall, asked why": (client, f"/recall?instance=vector-bot&query=memory+number&memory={neighbour.id}"),
+        "/recall/log": (client, "/recall/log?instance=vector-bot"),
+        "/recall/<id>": (client, f"/recall/{asked.id}?instance=vector-bot"),
+        "/recall/golden": (client, "/recall/golden?instance=vector-bot"),
         "/instances": (client, "/instances"),
         "/instances/<slug>/settings": (client, "/instances/support-bot/settings"),
         "/keys": (client, "/keys"),

@@ -1,0 +1,37 @@
+"""The end users an instance remembers something about, by name."""
+
+from typing import Any
+
+from django.db import connection
+
+from accounts.access import Scope
+
+# From one name to the next in the index, however many memories each has.
+NAMES = """
+WITH RECURSIVE known AS (
+    (SELECT owner FROM memories_memory
+     WHERE instance_id = %(instance)s::uuid AND NOT owner = '' AND owner >= %(prefix)s {visible} ORDER BY owner LIMIT 1)
+    UNION ALL
+    SELECT (SELECT owner FROM memories_memory
+            WHERE instance_id = %(instance)s::uuid AND NOT owner = '' AND owner > known.owner {visible}
+            ORDER BY owner LIMIT 1)
+    FROM known WHERE starts_with(known.owner, %(prefix)s)
+)
+SELECT owner FROM known WHERE starts_with(owner, %(prefix)s) LIMIT %(limit)s::int
+"""
+VISIBLE = "AND (NOT visibility = 'private' OR owner = %(reader)s)"
+
+
+def known_owners(scope: Scope, prefix: str = "", *, limit: int = 50) -> list[str]:
+    """In alphabetical order, those whose names begin like this; nobody the reader could not know of."""
+    reader = scope.private_memories_of
+    sql = NAMES.format(visible="" if reader is None else VISIBLE)
+    named: dict[str, Any] = {
+        "instance": scope.instance.id,
+        "prefix": prefix.replace("\x00", ""),
+        "limit": limit,
+        "reader": reader,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(sql, named)
+        return [name for (name,) in cursor.fetchall()]

@@ -1,0 +1,244 @@
+"""/recall/golden: questions whose answer is known, and how well recall answers them, with settings tried beside it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme, urlencode
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from accounts.access import Scope
+from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from instances.store import InstanceChanges, change_instance
+from memories.filters import readable
+from memories.golden import (
+    Answer,
+    Golden,
+    GoldenDraft,
+    Variant,
+    change_golden,
+    delete_golden,
+    evaluate,
+    find_golden,
+    golden_queries,
+    mark,
+)
+from memories.models import Memory
+from memories.recall_request import RecallSettings
+from memories.views.recall_settings import changed_values, changes_for, knobs_for, settings_in
+from memoryconsole.errors import Invalid
+from memoryconsole.inputs import read, snake_name
+
+# A person waits for it; the command has all the time it needs.
+RUN_AT_ONCE = 100
+NAMES = {
+    "current": "Current",
+    "vector": "Meaning alone",
+    "keyword": "Words alone",
+    "changed": "Changed",
+}
+MARKS = {"yes": True, "no": False, "none": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A figure of one variant, and how much it differs from the current settings."""
+
+    variant: str
+    value: float | None
+    difference: float = 0.0
+    is_count: bool = False
+    missed: Sequence[Memory] = ()
+    unwanted: Sequence[Memory] = ()
+
+    @property
+    def is_better(self) -> bool:
+        return self.difference < 0 if self.is_count else self.difference > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A figure, or a golden query, across all variants."""
+
+    title: str
+    cells: list[Cell]
+    golden: Golden | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    names: list[str]
+    figures: list[Line]
+    queries: list[Line]
+    n: int
+
+
+@require_GET
+@about_instance
+def golden_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    goldens = golden_queries(scope)
+    memories = _memories(scope, goldens)
+    settings, problem = _settings(request)
+    changes = changes_for(scope.instance, settings)
+    is_run = "run" in request.GET and bool(goldens) and problem is None
+    context = {
+        "goldens": goldens,
+        "memories": memories,
+        "knobs": knobs_for(scope.instance, request.GET, problem),
+        "changes": changes,
+        "problem": problem,
+        "run": _run(evaluate(scope, settings if changes else None, at_most=RUN_AT_ONCE), memories) if is_run else None,
+        "at_once": RUN_AT_ONCE,
+        "has_vectors": bool(scope.instance.embedding_model),
+        "here": request.get_full_path(),
+    }
+    return render(request, "recall/golden.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@about_instance
+def golden_edit(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
+    row = find_golden(scope, id)
+    golden = next(golden for golden in golden_queries(scope) if golden.row.id == row.id)
+    problem = None
+    if request.method == "POST":
+        try:
+            change_golden(scope, id, _draft(request, golden))
+        except Invalid as invalid:
+            problem = invalid
+        else:
+            messages.success(request, "The golden query is changed.")
+            return redirect(f"/recall/golden?instance={scope.instance.slug}")
+    context = {
+        "golden": golden,
+        "memories": _memories(scope, [golden]),
+        "typed": request.POST.get("query", row.query),
+        "user_id": request.POST.get("userId", row.owner),
+        "problem": problem,
+    }
+    return render(request, "recall/golden_edit.html", context)
+
+
+@require_POST
+@about_instance
+def golden_delete(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
+    delete_golden(scope, id)
+    messages.success(request, "The golden query is deleted. The memories are as they were.")
+    return redirect(f"/recall/golden?instance={scope.instance.slug}")
+
+
+@require_POST
+@about_instance
+def recall_mark(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    """Expected or not, from the playground or a past recall: this is how golden queries are made."""
+    query, user_id = request.POST.get("query", "").strip(), request.POST.get("userId", "")
+    if not query:
+        raise Invalid({"query": ["Say what was asked."]})
+    expected = MARKS.get(request.POST.get("expected", ""))
+    memory_id = request.POST.get("memory", "")
+    mark(scope, query=query, user_id=user_id, raw_memory_id=memory_id, expected=expected)
+    if wants_fragment(request):
+        context = {"memory_id": memory_id, "mark": expected, "typed": query, "user_id": user_id}
+        return render(request, "recall/_mark.html", context)
+    said = {True: "Marked as expected.", False: "Marked as unexpected.", None: "The mark is taken back."}
+    messages.success(request, f"{said[expected]} It is part of the golden queries.")
+    return redirect(_back(request, scope))
+
+
+@require_POST
+@about_instance
+def golden_settings(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    """Make what was tried the instance's own."""
+    wanted = changed_values(scope.instance, read(RecallSettings, settings_in(request.POST)))
+    if wanted:
+        change_instance(scope, read(InstanceChanges, {f"recall_{snake_name(name)}": wanted[name] for name in wanted}))
+        messages.success(request, "The settings are saved. Every recall uses them from now on.")
+    else:
+        messages.warning(request, "Nothing differs from the settings as they are.")
+    return redirect(f"/recall/golden?{urlencode({'instance': scope.instance.slug, 'run': 'yes'})}")
+
+
+def _settings(request: ConsoleRequest) -> tuple[RecallSettings, Invalid | None]:
+    try:
+        return read(RecallSettings, settings_in(request.GET)), None
+    except Invalid as problem:
+        return RecallSettings(), problem
+
+
+def _memories(scope: Scope, goldens: Sequence[Golden]) -> dict[UUID, Memory]:
+    ids = {id for golden in goldens for id in [*golden.expected, *golden.unexpected]}
+    return {memory.id: memory for memory in readable(scope).filter(id__in=ids)} if ids else {}
+
+
+def _draft(request: ConsoleRequest, golden: Golden) -> GoldenDraft:
+    """Each memory has a choice of its own: expected, unexpected, or neither."""
+    chosen = {id: request.POST.get(f"mark-{id}", "none") for id in [*golden.expected, *golden.unexpected]}
+    return read(
+        GoldenDraft,
+        {
+            "query": request.POST.get("query", ""),
+            "userId": request.POST.get("userId", ""),
+            "expected": [id for id, word in chosen.items() if word == "yes"],
+            "unexpected": [id for id, word in chosen.items() if word == "no"],
+        },
+    )
+
+
+def _back(request: ConsoleRequest, scope: Scope) -> str:
+    wanted = request.POST.get("next", "")
+    is_ours = wanted.startswith("/recall") and url_has_allowed_host_and_scheme(wanted, allowed_hosts=None)
+    return wanted if is_ours else f"/recall?instance={scope.instance.slug}"
+
+
+def _run(variants: Sequence[Variant], memories: Mapping[UUID, Memory]) -> Run:
+    current = variants[0]
+    return Run(
+        names=[NAMES[variant.name] for variant in variants],
+        figures=_figures(variants),
+        queries=[
+            Line(
+                answer.golden.row.query,
+                [_cell(variant.name, variant.answers[n], answer, memories) for variant in variants],
+                answer.golden,
+            )
+            for n, answer in enumerate(current.answers)
+        ],
+        n=len(current.answers),
+    )
+
+
+def _figures(variants: Sequence[Variant]) -> list[Line]:
+    k = variants[0].k
+    names = {"recall": f"Recall@{k}", "reciprocal_rank": "MRR", "ndcg": f"nDCG@{k}"}
+    lines = [
+        Line(title, [_figure(variant, variants[0], name) for variant in variants]) for name, title in names.items()
+    ]
+    unwanted = [
+        Cell(NAMES[variant.name], variant.unwanted, variant.unwanted - variants[0].unwanted, is_count=True)
+        for variant in variants
+    ]
+    return [*lines, Line("Unexpected ones given", unwanted)]
+
+
+def _figure(variant: Variant, current: Variant, name: str) -> Cell:
+    if variant.quality is None or current.quality is None:
+        return Cell(NAMES[variant.name], None)
+    value: float = getattr(variant.quality, name)
+    return Cell(NAMES[variant.name], value, round(value - getattr(current.quality, name), 4))
+
+
+def _cell(name: str, answer: Answer, current: Answer, memories: Mapping[UUID, Memory]) -> Cell:
+    return Cell(
+        variant=NAMES[name],
+        value=answer.quality.ndcg if answer.quality else None,
+        difference=round(answer.quality.ndcg - current.quality.ndcg, 4) if answer.quality and current.quality else 0.0,
+        missed=_named(answer.missed, memories),
+        unwanted=_named(answer.unwanted, memories),
+    )
+
+
+def _named(ids: Sequence[UUID], memories: Mapping[UUID, Memory]) -> list[Memory]:
+    return [memories[id] for id in ids if id in memories]

@@ -1,0 +1,86 @@
+"""/recall/log: what was recalled, newest first."""
+
+from typing import Annotated
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_GET
+from pydantic import Field
+
+from accounts.access import Scope
+from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from conversations.models import Conversation
+from memories.draft import Name
+from memories.filters import Unset
+from memories.models import Recall
+from memories.paging import Order, read_cursor, write_cursor
+from memories.recall_log import recalls_of
+from memories.views.recalling import MODES
+from memoryconsole.errors import Invalid
+from memoryconsole.inputs import Input, Text, read
+
+SIZE = 50
+NEWEST = Order(("id",))
+
+
+class LogFilters(Input):
+    user_id: Name = ""
+    conversation_id: Annotated[UUID | None, Unset] = None
+    memory_id: Annotated[UUID | None, Unset] = None
+    after: Annotated[Text, Field(max_length=500)] = ""
+
+    @property
+    def narrows(self) -> bool:
+        return bool(self.user_id or self.conversation_id or self.memory_id)
+
+
+@require_GET
+@about_instance
+def recall_log(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    filters, problem = _filters(request)
+    try:
+        after = (read_cursor(filters.after, "recalls"),) if filters.after else None
+    except Invalid:
+        after = None
+    rows, more = NEWEST.part_of(_matching(scope, filters), after=after, offset=0, limit=SIZE)
+    context = {
+        "rows": [(row, MODES[row.search_mode]) for row in rows],
+        "older": write_cursor("recalls", (rows[-1].id,)) if more else "",
+        "is_first": after is None,
+        "filters": filters,
+        "problem": problem,
+        "conversations": _conversations(scope, rows),
+        "keeps_log": scope.instance.recall_log_days > 0,
+    }
+    fragment = "#log" if wants_fragment(request) else ""
+    response = render(request, f"recall/log.html{fragment}", context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def _filters(request: ConsoleRequest) -> tuple[LogFilters, Invalid | None]:
+    names = ("userId", "conversationId", "memoryId", "after")
+    try:
+        return read(LogFilters, {name: request.GET[name] for name in names if name in request.GET}), None
+    except Invalid as problem:
+        return LogFilters(), problem
+
+
+def _matching(scope: Scope, filters: LogFilters) -> QuerySet[Recall]:
+    rows = recalls_of(scope)
+    if filters.user_id:
+        rows = rows.filter(owner=filters.user_id)
+    if filters.conversation_id:
+        rows = rows.filter(conversation_id=filters.conversation_id)
+    if filters.memory_id:
+        rows = rows.filter(memory_ids__contains=[filters.memory_id])
+    return rows.defer("explanation")
+
+
+def _conversations(scope: Scope, rows: list[Recall]) -> dict[UUID, Conversation]:
+    ids = {row.conversation_id for row in rows if row.conversation_id}
+    found = Conversation.objects.filter(instance=scope.instance, id__in=ids) if ids else []
+    return {conversation.id: conversation for conversation in found}

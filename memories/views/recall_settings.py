@@ -1,0 +1,94 @@
+"""The settings of recall that can be tried before they are saved, as sliders."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db.models import FloatField
+from django.http import QueryDict
+
+from instances.models import Instance
+from memories.recall_request import RecallSettings
+from memoryconsole.errors import Invalid
+from memoryconsole.inputs import snake_name
+
+# By public name: what it is called, what it does, and where a slider ends that would otherwise be too coarse.
+KNOBS: Mapping[str, tuple[str, str, float | None]] = {
+    "threshold": ("Similarity from", "What is less similar is left out.", None),
+    "limit": ("Memories found", "At most this many.", 20),
+    "tokenBudget": ("Token budget", "The whole block, estimated.", 4_000),
+    "halfLifeDays": ("Half-life in days", "When age counts half.", 365),
+    "mmrLambda": ("Relevance against variety", "1 is relevance alone.", None),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    name: str
+    label: str
+    help: str
+    value: str
+    saved: str
+    low: float
+    high: float
+    slider_high: float
+    step: str
+    error: str = ""
+
+    @property
+    def is_changed(self) -> bool:
+        return self.value != self.saved
+
+
+def knobs_for(instance: Instance, query: QueryDict, problem: Invalid | None = None) -> list[Knob]:
+    return [_knob(instance, name, query.get(name, "").strip(), problem) for name in KNOBS]
+
+
+def _knob(instance: Instance, name: str, typed: str, problem: Invalid | None) -> Knob:
+    label, says, slider_high = KNOBS[name]
+    column: Any = Instance._meta.get_field(f"recall_{snake_name(name)}")
+    low = next(each.limit_value for each in column.validators if isinstance(each, MinValueValidator))
+    high = next(each.limit_value for each in column.validators if isinstance(each, MaxValueValidator))
+    saved = f"{getattr(instance, column.name):g}"
+    return Knob(
+        name=name,
+        label=label,
+        help=says,
+        value=typed or saved,
+        saved=saved,
+        low=low,
+        high=high,
+        slider_high=slider_high or high,
+        step="0.01" if isinstance(column, FloatField) else "1",
+        error=problem.errors.get(name, [""])[0] if problem else "",
+    )
+
+
+def settings_in(query: QueryDict) -> dict[str, str]:
+    """What a form or an address says about the settings; nothing said is as the instance has it."""
+    return {name: said for name in KNOBS if (said := query.get(name, "").strip())}
+
+
+class Change(NamedTuple):
+    name: str
+    label: str
+    value: float
+    saved: float
+
+
+def changes_for(instance: Instance, settings: RecallSettings) -> list[Change]:
+    return [
+        Change(name, KNOBS[name][0], value, getattr(instance, f"recall_{snake_name(name)}"))
+        for name, value in changed_values(instance, settings).items()
+    ]
+
+
+def changed_values(instance: Instance, settings: RecallSettings) -> dict[str, Any]:
+    """By public name, what differs from the instance's own settings."""
+    wanted = {name: getattr(settings, snake_name(name)) for name in KNOBS}
+    return {
+        name: value
+        for name, value in wanted.items()
+        if value is not None and value != getattr(instance, f"recall_{snake_name(name)}")
+    }
