@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from django.db.models import Case, Value, When
+from django.db.models.expressions import RawSQL
+
 from accounts.access import Scope
 from memories.filters import Filters, matching
 from memories.models import Memory
@@ -23,14 +26,38 @@ class Injected:
 
 
 def always_injected(scope: Scope, filters: Filters, *, cap: int) -> Injected:
-    """One index range per role, however many memories there are; one more than the cap, to know that there is more."""
     if not cap:
         return Injected([])
-    rows = matching(scope, filters)
-    parts = [rows.filter(role=role).order_by("-id")[: cap + 1] for role in ROLES]
-    found = parts[0].union(*parts[1:], all=True)
-    ordered = sorted(found, key=lambda memory: (ROLES.index(Role(memory.role)), -memory.id.int))
-    return Injected(ordered[:cap], len(ordered) > cap, _warning(len(ordered), cap))
+    # One more than the cap, to know whether there is more.
+    found = _narrowed(scope, filters, cap + 1) if filters.narrowing() else _newest(scope, cap + 1)
+    return Injected(found[:cap], len(found) > cap, _warning(len(found), cap))
+
+
+def _newest(scope: Scope, most: int) -> list[Memory]:
+    """One index range per role, however many memories there are. Written out, as it is asked before every turn."""
+    owner = scope.private_memories_of
+    ids = RawSQL(
+        """
+        SELECT m.id FROM unnest(%s::text[]) WITH ORDINALITY AS r (role, turn)
+        CROSS JOIN LATERAL (
+            SELECT m.id FROM memories_memory m
+            WHERE m.instance_id = %s::uuid AND m.listed AND m.role = r.role
+              AND (m.expires_at IS NULL OR m.expires_at > now())
+              AND (%s::text IS NULL OR m.visibility <> 'private' OR m.owner = %s::text)
+            ORDER BY m.id DESC LIMIT %s::bigint
+        ) AS m
+        ORDER BY r.turn, m.id DESC LIMIT %s::bigint
+        """,
+        [list(ROLES), scope.instance.id, owner, owner, most, most],
+    )
+    rows = Memory.objects.filter(instance=scope.instance, id__in=ids)
+    return sorted(rows, key=lambda memory: (ROLES.index(Role(memory.role)), -memory.id.int))
+
+
+def _narrowed(scope: Scope, filters: Filters, most: int) -> list[Memory]:
+    """A filter leaves it to the planner how to find them."""
+    turn = Case(*(When(role=role, then=Value(n)) for n, role in enumerate(ROLES)))
+    return list(matching(scope, filters).filter(role__in=ROLES).order_by(turn, "-id")[:most])
 
 
 def _warning(number: int, cap: int) -> str:

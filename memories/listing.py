@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import Count, Q, Sum
 from django.db.models.functions import Now
 
@@ -52,7 +53,9 @@ def count(scope: Scope, filters: Filters) -> Totals:
 
 def length(scope: Scope) -> int:
     """About how many memories the instance has, from the counters alone."""
-    return MemoryCount.objects.filter(instance=scope.instance).aggregate(n=Sum("delta"))["n"] or 0
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT sum(delta) FROM memories_memorycount WHERE instance_id = %s", [scope.instance.id])
+        return int(cursor.fetchone()[0] or 0)
 
 
 def _counters(scope: Scope) -> dict[str, int]:

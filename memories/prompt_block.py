@@ -18,6 +18,8 @@ _SPACE = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 # What nobody sees: signs that turn the direction of writing, byte order marks, and "tag" letters made to hide text.
 _HIDDEN = re.compile("[\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
 _LABEL = re.compile(rf"\[\s*({'|'.join(LABELS)})\s*\]", re.IGNORECASE)
+# Most texts have nothing of all that, and are left alone.
+_SUSPICIOUS = re.compile(r"[<>&\[]|  |^ | $")
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _BRACKETS = str.maketrans("[]", "()")
 
@@ -113,6 +115,8 @@ def line_for(entry: Entry, text: str) -> str:
 
 def _said(text: str) -> str:
     """On one line, without markup, and without anything that reads like a label."""
+    if text.isprintable() and not _SUSPICIOUS.search(text):
+        return text
     flat = _SPACE.sub(" ", _HIDDEN.sub("", text)).strip()
     return _LABEL.sub(r"(\1)", flat.translate(_MARKUP))
 

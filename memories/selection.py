@@ -120,12 +120,14 @@ def _near_and_far(
 ) -> tuple[list[Candidate], list[tuple[Candidate, Cut]]]:
     lowest = settings.lowest_similarity(scope.instance)
     telling = telling_words(length(scope))
-    unknown = [candidate.memory.id for candidate in candidates if candidate.similarity is None]
+    # How near it is only matters where the words do not speak for themselves.
+    unknown = [one.memory.id for one in candidates if one.similarity is None and (one.keyword_score or 0) < telling]
     cosines = similarities(scope, text, unknown)
     near: list[Candidate] = []
     far: list[tuple[Candidate, Cut]] = []
     for candidate in candidates:
-        one = replace(candidate, similarity=cosines.get(candidate.memory.id, candidate.similarity))
+        known = candidate.memory.id in cosines
+        one = replace(candidate, similarity=cosines[candidate.memory.id]) if known else candidate
         if is_near(one.similarity, one.keyword_score, lowest=lowest, telling=telling):
             near.append(one)
         else:
