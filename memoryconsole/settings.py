@@ -209,7 +209,9 @@ LOGGING = {
     "loggers": {
         "axes": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},
+        "mcp": {"level": "WARNING"},
         "procrastinate": {"level": "WARNING"},
         "psycopg.pool": {"level": "ERROR"},
+        "uvicorn": {"level": "WARNING"},
     },
 }

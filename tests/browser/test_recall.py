@@ -95,6 +95,11 @@ def test_marks_become_golden_queries_that_can_be_run(console: Console, page: Pag
     page.get_by_role("button", name="Save this setting").click()
     expect(page.get_by_text("The settings are saved.")).to_be_visible()
     expect(page.get_by_label("Memories found", exact=True)).to_have_value("1")
+    page.get_by_role("link", name="Edit").click()
+    page.get_by_label("Neither").check()
+    assert problems(page) == []
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Nothing is marked yet")).to_be_visible()
 
 
 def test_the_end_user_is_completed(console: Console, page: Page) -> None:
