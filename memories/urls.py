@@ -1,7 +1,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from memories.views import bulk, editing, golden, jobs, listing, recall_log, recalling
+from memories.views import bulk, editing, golden, jobs, listing, procedures, recall_log, recalling
 
 urlpatterns = [
     path("", RedirectView.as_view(url="/memory", query_string=True)),
@@ -24,4 +24,8 @@ urlpatterns = [
     path("recall/golden/<uuid:id>", golden.golden_edit),
     path("recall/golden/<uuid:id>/delete", golden.golden_delete),
     path("recall/<uuid:id>", recalling.recall_detail),
+    path("procedures", procedures.procedure_list),
+    path("procedures/new", procedures.procedure_new),
+    path("procedures/<uuid:id>", procedures.procedure_edit),
+    path("procedures/<uuid:id>/delete", procedures.procedure_delete),
 ]

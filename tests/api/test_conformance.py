@@ -75,4 +75,10 @@ def point_at_what_exists(case: schemathesis.Case, world: World) -> None:
 
 
 def ids_in(world: World) -> dict[str, object]:
-    return {"memories": world.memory.id, "recalls": world.recall, "conversations": world.conversation.id}
+    return {
+        "memories": world.memory.id,
+        "recalls": world.recall,
+        "procedures": world.procedure.id,
+        "jobs": world.job.id,
+        "conversations": world.conversation.id,
+    }

@@ -19,6 +19,13 @@ def addresses(console: Console) -> dict[str, str]:
     conversation = console.api("GET", "/conversations?instanceId=support-bot&limit=1")["conversations"][0]["id"]
     recall = console.api("POST", "/recall", {"instanceId": "support-bot", "query": "How do refunds work?"})["recallId"]
     console.instance("quiet-bot")
+    steps = {
+        "instanceId": "support-bot",
+        "name": "Refund an order",
+        "trigger": "wants a refund",
+        "steps": ["Look", "Pay"],
+    }
+    procedure = console.api("POST", "/procedures", steps)["procedure"]["id"]
     return {
         "memory": "/memory?instance=support-bot",
         "memory, selected": "/memory?instance=support-bot&select=page",
@@ -42,6 +49,11 @@ def addresses(console: Console) -> dict[str, str]:
         "recall log, empty": "/recall/log?instance=quiet-bot",
         "one recall": f"/recall/{recall}?instance=support-bot",
         "golden queries, empty": "/recall/golden?instance=quiet-bot",
+        "procedures": "/procedures?instance=support-bot&match=refund",
+        "procedures, empty": "/procedures?instance=quiet-bot",
+        "new procedure": "/procedures/new?instance=support-bot",
+        "edit procedure": f"/procedures/{procedure}?instance=support-bot",
+        "delete procedure": f"/procedures/{procedure}/delete?instance=support-bot",
         "instances": "/instances",
         "new instance": "/instances/new",
         "settings": "/instances/support-bot/settings",

@@ -21,6 +21,7 @@ from tests.factories import (
     make_key,
     make_memories,
     make_memory,
+    make_procedure,
     make_user,
     scope_of,
 )
@@ -39,6 +40,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         make_key(bot)
         conversation = make_conversation(bot, "Hello", "Hi", title=f"Talk {n}")
         memory = make_memory(bot, tags=["a", "b"], sourceConversationId=str(conversation.id))
+        procedure = make_procedure(bot, f"Way number {n}")
     near = make_instance("vector-bot", embedder="offline")
     neighbour = make_memories(near, 12)[0]
     embed_pending(scope_of(near))
@@ -66,6 +68,9 @@ def pages() -> dict[str, tuple[Client, str]]:
         "/recall/log": (client, "/recall/log?instance=vector-bot"),
         "/recall/<id>": (client, f"/recall/{asked.id}?instance=vector-bot"),
         "/recall/golden": (client, "/recall/golden?instance=vector-bot"),
+        "/procedures": (client, "/procedures?instance=support-bot"),
+        "/procedures, tried": (client, "/procedures?instance=support-bot&match=way+number"),
+        "/procedures/<id>": (client, f"/procedures/{procedure.id}?instance=support-bot"),
         "/instances": (client, "/instances"),
         "/instances/<slug>/settings": (client, "/instances/support-bot/settings"),
         "/keys": (client, "/keys"),
@@ -74,6 +79,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         "GET /api/v1/memories/<id>": (caller, f"/api/v1/memories/{memory.id}?instanceId=support-bot"),
         "GET /api/v1/conversations": (caller, "/api/v1/conversations?instanceId=support-bot"),
         "GET /api/v1/conversations/<id>": (caller, f"/api/v1/conversations/{conversation.id}?instanceId=support-bot"),
+        "GET /api/v1/procedures": (caller, "/api/v1/procedures?instanceId=support-bot"),
         "GET /api/v1/instances": (caller, "/api/v1/instances"),
     }
 

@@ -79,6 +79,7 @@ def test_the_primary_key_of_what_is_referred_to_was_made_last() -> None:
             "memories_memoryversion",
             "memories_chunk",
             "memories_goldenquery",
+            "memories_procedure",
             "conversations_conversation",
         ],
         True,
