@@ -15,23 +15,21 @@ from django.utils import timezone
 from accounts.access import Scope
 from conversations.models import Conversation, Message, MessageRole
 from conversations.store import find_conversation, messages_of
+from memories.arrangement import Arrangement
 from memories.filters import Filters
 from memories.injected import Injected, always_injected
-from memories.models import Memory
-from memories.prompt_block import Block, Entry, Placed, Turn, Wording, compose, short_name
+from memories.models import Memory, Procedure
+from memories.procedures import procedures_for
+from memories.prompt_block import Block, Placed, compose
 from memories.recall_account import NO_ROOM, Account, DroppedLine, GivenLine, numbers_of
 from memories.recall_log import record
 from memories.recall_request import RecallRequest, Settings, as_plain_words, question_in, settings_for
 from memories.search import Mode
 from memories.selection import Candidate, RecallMode, Selection, select
-from memories.vocabulary import Role
 
 __all__ = ["Dropped", "Given", "RecallRequest", "Recalled", "recall"]
 
 Why = Literal["found", "recent", "injected"]
-# Lessons may not push out what was asked about: at first they get half of what identity leaves.
-LESSONS_FIRST = 0.5
-INJECTED_AFTER = 1_000
 LATEST_MESSAGES = 6
 OFF = "Memory is switched off for this instance."
 
@@ -78,6 +76,7 @@ class Recalled:
     warnings: list[str] = field(default_factory=list)
     is_capped: bool = False
     has_summary: bool = False
+    procedures: list[Procedure] = field(default_factory=list)
 
     def account(self, request: RecallRequest) -> Account:
         """What is needed to explain it, now or later."""
@@ -93,6 +92,7 @@ class Recalled:
             warnings=self.warnings,
             is_capped=self.is_capped,
             has_summary=self.has_summary,
+            procedures=[procedure.id for procedure in self.procedures],
             given=[_given_line(given) for given in self.memories],
             dropped=[
                 DroppedLine(one.memory.id, one.reason, one.detail, numbers_of(one.candidate)) for one in self.dropped
@@ -111,8 +111,13 @@ def recall(scope: Scope, request: RecallRequest, *, log: bool = True, mode: Mode
         return Recalled(None, question, empty.text, [], [], empty.tokens, "off", OFF, settings, timezone.now())
     filters = request.filter or Filters()
     selection = select(scope, as_plain_words(question), filters, settings, mode=mode)
-    injected = always_injected(scope, filters, cap=settings.injected_cap)
-    recalled = _put_together(question, selection, injected, conversation, settings)
+    arrangement = Arrangement(
+        found=selection.chosen,
+        injected=always_injected(scope, filters, cap=settings.injected_cap),
+        procedures=procedures_for(scope, as_plain_words(question)),
+        conversation=_summarised(conversation, request.user_id),
+    )
+    recalled = _put_together(question, selection, arrangement, settings)
     if not log:
         return recalled
     return replace(recalled, id=record(scope, recalled.account(request), request.conversation_id))
@@ -131,13 +136,20 @@ def _latest_messages(scope: Scope, conversation: Conversation) -> list[Message]:
     return list(messages_of(scope, conversation).order_by("-position")[:LATEST_MESSAGES])[::-1]
 
 
-def _put_together(
-    question: str, selection: Selection, injected: Injected, conversation: Conversation | None, settings: Settings
-) -> Recalled:
-    entries = _Entries(selection, injected, conversation)
-    block = compose(entries.turns(), settings.token_budget)
+def _summarised(conversation: Conversation | None, user_id: str) -> Conversation | None:
+    """What was said to somebody else is not told."""
+    if conversation is None or not conversation.summary:
+        return None
+    is_theirs = not user_id or conversation.owner in ("", user_id)
+    return conversation if is_theirs else None
+
+
+def _put_together(question: str, selection: Selection, arrangement: Arrangement, settings: Settings) -> Recalled:
+    block = compose(arrangement.turns(), settings.token_budget)
+    injected, conversation = arrangement.injected, arrangement.conversation
+    has_summary = conversation is not None and conversation.id in block.placed
     warnings = [injected.warning] if injected.warning else []
-    if any(entry.id not in block.placed for entry in entries.summary):
+    if conversation and not has_summary:
         warnings.append("The summary of the conversation does not fit into the budget.")
     return Recalled(
         id=None,
@@ -152,45 +164,9 @@ def _put_together(
         at=timezone.now(),
         warnings=warnings,
         is_capped=injected.is_capped,
-        has_summary=any(entry.id in block.placed for entry in entries.summary),
+        has_summary=has_summary,
+        procedures=[procedure for procedure in arrangement.procedures if procedure.id in block.placed],
     )
-
-
-class _Entries:
-    """Everything that may go into the block, and in which order it gets room."""
-
-    def __init__(self, selection: Selection, injected: Injected, conversation: Conversation | None) -> None:
-        self.found = [_entry(one.memory, n, one.passage) for n, one in enumerate(selection.chosen)]
-        known = {entry.id: entry for entry in self.found}
-        self.injected = {
-            role: [known.get(memory.id) or _entry(memory, INJECTED_AFTER + n) for n, memory in enumerate(memories)]
-            for role, memories in ((role, injected.of(role)) for role in Role)
-        }
-        self.summary = [_summary(conversation)] if conversation and conversation.summary else []
-
-    def turns(self) -> list[Turn]:
-        return [
-            Turn(self.injected[Role.IDENTITY]),
-            Turn(self.injected[Role.LESSON], LESSONS_FIRST),
-            Turn(self.found),
-            Turn(self.summary),
-            Turn(self.injected[Role.LESSON]),
-            Turn(self.injected[Role.DECISION]),
-            Turn(self.injected[Role.CONTEXT]),
-        ]
-
-
-def _entry(memory: Memory, order: int, passage: str = "") -> Entry:
-    wordings = [Wording("content", memory.content)]
-    if memory.summary:
-        wordings.append(Wording("summary", memory.summary))
-    if passage and passage != memory.content:
-        wordings.append(Wording("excerpt", f"… {passage} …"))
-    return Entry(memory.id, memory.role.upper(), memory.key or short_name(memory.id), wordings, order)
-
-
-def _summary(conversation: Conversation) -> Entry:
-    return Entry(conversation.id, "SUMMARY", "conversation", [Wording("content", conversation.summary)])
 
 
 def _given(block: Block, selection: Selection, injected: Injected) -> Iterator[Given]:

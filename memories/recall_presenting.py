@@ -87,6 +87,11 @@ class SettingsJson(TypedDict):
     injectedCap: int
 
 
+class ProcedureGivenJson(TypedDict):
+    id: Id
+    name: str
+
+
 class RecallJson(TypedDict):
     """`tokens` is estimated; `recallId` is null when the instance keeps no log."""
 
@@ -99,6 +104,7 @@ class RecallJson(TypedDict):
     searchMode: ModeWord
     reason: str | None
     warnings: list[str]
+    procedures: list[ProcedureGivenJson]
 
 
 class LoggedJson(TypedDict):
@@ -164,6 +170,7 @@ def recall_json(recalled: Recalled, instance: str, *, explain: bool) -> RecallJs
         "searchMode": recalled.mode,
         "reason": recalled.reason or None,
         "warnings": recalled.warnings,
+        "procedures": [{"id": str(procedure.id), "name": procedure.name} for procedure in recalled.procedures],
     }
 
 

@@ -6,8 +6,9 @@ from datetime import datetime
 from uuid import UUID
 
 from accounts.access import Scope
+from memories.arrangement import procedure_entry
 from memories.filters import readable
-from memories.models import Memory, MemoryVersion
+from memories.models import Memory, MemoryVersion, Procedure
 from memories.prompt_block import Entry, Placed, line_for, rendered, short_name
 from memories.recall_account import Account, GivenLine
 
@@ -38,8 +39,17 @@ def replay(scope: Scope, account: Account) -> Replay:
     earlier = _as_they_were(scope, list(memories), account.at)
     shown = [_shown(line, memories.get(line.memory_id), earlier.get(line.memory_id)) for line in account.given]
     lines = {one.line.memory_id: Placed(one.text, one.line.form) for one in shown if one.memory}
-    is_complete = len(lines) == len(shown) and not account.has_summary and not account.procedures
-    return Replay(rendered(lines).text, shown, is_complete)
+    procedures = _procedures(scope, account)
+    is_complete = len(lines) == len(shown) and len(procedures) == len(account.procedures) and not account.has_summary
+    return Replay(rendered(lines | procedures).text, shown, is_complete)
+
+
+def _procedures(scope: Scope, account: Account) -> dict[UUID, Placed]:
+    """Those that are still as they were then; they have no versions."""
+    rows = Procedure.objects.filter(instance=scope.instance, id__in=account.procedures, updated_at__lte=account.at)
+    entries = {row.id: procedure_entry(row) for row in rows} if account.procedures else {}
+    known = [entries[id] for id in account.procedures if id in entries]
+    return {entry.id: Placed(line_for(entry, entry.wordings[0].text), "content") for entry in known}
 
 
 def _as_they_were(scope: Scope, ids: Sequence[UUID], moment: datetime) -> Mapping[UUID, MemoryVersion]:

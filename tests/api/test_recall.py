@@ -11,7 +11,7 @@ from memories.backfill import embed_pending
 from memories.jobs import count_uses
 from memories.models import Memory
 from tests.api.calling import Answer, Caller, signed_in
-from tests.factories import make_conversation, make_instance, make_key, make_memory, make_user, scope_of
+from tests.factories import make_conversation, make_instance, make_key, make_memory, make_procedure, make_user, scope_of
 from tests.openai_server import GOOD_KEY, OpenAIServer
 
 URL = "/api/v1/recall"
@@ -187,6 +187,31 @@ def test_the_conversation_gives_its_summary_and_the_question(api: Caller, suppor
     assert "Alice lives in Bern" in answer["context"]
     logged = api.get(f"/api/v1/recalls/{answer['recallId']}?instanceId=support-bot").json["recall"]
     assert logged["conversationId"] == str(conversation.id)
+
+
+def test_the_summary_of_somebody_elses_conversation_is_not_told(api: Caller, support: Instance) -> None:
+    conversation = make_conversation(support, "Hello", userId="alice")
+    conversation.summary = "Alice is shy."
+    conversation.save(update_fields=["summary"])
+    told = {user: "shy" in ask(api, conversationId=str(conversation.id), userId=user).json["context"] for user in USERS}
+    assert told == {"alice": True, "bob": False, "": True}
+
+
+USERS = ("alice", "bob", "")
+
+
+def test_procedures_that_fit(api: Caller, support: Instance) -> None:
+    make_memory(support, "Refunds take five days", role="reference")
+    fits = make_procedure(support, "Refund an order", trigger="wants a refund", steps=["Look it up", "Pay <now>"])
+    make_procedure(support, "Close the office", trigger="evening comes", steps=["Lock the door"])
+    answer = ask(api, query="The customer wants a refund").json
+    assert answer["context"].splitlines()[2] == (
+        "[PROCEDURE] [Refund an order]: When: wants a refund Steps: 1. Look it up 2. Pay &lt;now&gt;"
+    )
+    assert answer["procedures"] == [{"id": str(fits.id), "name": "Refund an order"}]
+    assert "Lock the door" not in answer["context"]
+    logged = api.get(f"/api/v1/recalls/{answer['recallId']}?instanceId=support-bot").json["recall"]
+    assert (logged["context"], logged["complete"]) == (answer["context"], True)
 
 
 def test_a_conversation_of_another_instance(api: Caller, sales: Instance) -> None:
