@@ -7,6 +7,7 @@ absent, malformed or not the actor's is the same `NotFound`.
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 from uuid import UUID
 
@@ -15,13 +16,16 @@ from django.db.models import QuerySet
 from accounts.models import ApiKey, User
 from instances.models import SLUG, Instance
 from memoryconsole.errors import InstanceRequired, NotAllowed, NotFound
+from memoryconsole.reading import Composed
+
+Kind = Literal["user", "key", "shell", "job"]
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
     """Who is asking: a person in the console, a program with a key, whoever has a shell on the server, or a job."""
 
-    kind: Literal["user", "key", "shell", "job"]
+    kind: Kind
     name: str
     id: UUID | None = None
     is_superadmin: bool = False
@@ -96,10 +100,21 @@ def open_instance(actor: Actor, slug: str | None) -> Scope:
         raise InstanceRequired
     if not re.fullmatch(SLUG.regex, slug):
         raise NotFound
-    instance = instances_of(actor).filter(slug=slug).first()
+    instance = _query(actor.kind, actor.all_instances, actor.id is not None).first(slug, actor.id)
     if instance is None:
         raise NotFound
     return Scope(instance, actor)
+
+
+@cache
+def _query(kind: Kind, all_instances: bool, has_id: bool) -> Composed[Instance]:
+    """What `instances_of` says of actors like this one, composed once."""
+
+    def named(slug: str, id: UUID) -> QuerySet[Instance]:
+        actor = Actor(kind=kind, name="", id=id if has_id else None, all_instances=all_instances)
+        return instances_of(actor).filter(slug=slug)
+
+    return Composed(named, str, UUID)
 
 
 def require_superadmin(actor: Actor) -> None:

@@ -100,10 +100,10 @@ def fill(size: int) -> Any:
 def prepare_large(scope: Any) -> None:
     """What the worker's jobs do for large instances."""
     from memories.jobs import build_vector_indexes
-    from memories.listing import length
+    from memories.listing import lengths
     from memories.search_sql import EXACT_UP_TO
 
-    if length(scope) > EXACT_UP_TO:
+    if lengths(scope).all > EXACT_UP_TO:
         from memories.word_frequencies import count_words
 
         count_words(scope)

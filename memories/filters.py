@@ -73,6 +73,15 @@ def matching(scope: Scope, filters: Filters) -> QuerySet[Memory]:
     return rows.filter(_conditions(filters))
 
 
+def as_sql(rows: QuerySet[Memory], parameters: dict[str, Any]) -> str:
+    """The ids of these rows as a part of a larger statement, so that all reads agree; values join its parameters."""
+    sql, values = rows.order_by().values("id").query.sql_with_params()
+    for n, value in enumerate(values):
+        sql = sql.replace("%s", f"%(filter{n})s", 1)
+        parameters[f"filter{n}"] = value
+    return sql
+
+
 # The conditions of partial indexes, spelt as literals: with parameters a generic plan could not use the index.
 HAS_TAGS = RawSQL("NOT tags = '{}'::character varying(64)[]", (), output_field=BooleanField())
 HAS_OWNER = RawSQL("NOT owner = ''", (), output_field=BooleanField())

@@ -249,8 +249,14 @@ class Embedding(models.Model):
 
     class Meta:
         indexes = [
+            # Everything a scan for neighbours under a filter asks of a row, without the vector it stands beside.
             models.Index(
-                "instance", "generation", "chunk_id", include=["bits"], condition=Q(live=True), name="embedding_bits"
+                "instance",
+                "generation",
+                "chunk_id",
+                include=["bits", "memory_id"],
+                condition=Q(live=True),
+                name="embedding_scan",
             ),
         ]
 
