@@ -148,7 +148,7 @@ def _find(
 ) -> list[Hit]:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(PLANNING)
-        sql, parameters = _prepared(scope, query, filters, mode, vector)
+        sql, parameters = prepared(scope, query, filters, mode, vector)
         cursor.execute(sql, {**parameters, "limit": limit, "offset": offset})
         rows = cursor.fetchall()
     return _hits(scope, rows)
@@ -164,7 +164,7 @@ SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('en
 """
 
 
-def _prepared(
+def prepared(
     scope: Scope, query: Query, filters: Filters, mode: Mode, vector: Sequence[float] | None
 ) -> tuple[str, dict[str, Any]]:
     """The statement for this search and its parameters, but for which page of it is wanted."""

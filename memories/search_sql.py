@@ -22,13 +22,19 @@ EXACT_UP_TO = 5_000
 RERANK = 400
 WORD_BUDGET = 4_000
 
+
+def quoted(word: str) -> str:
+    """SQL that writes the word in this column as a text-search query takes it."""
+    return rf"'''' || replace(replace({word}, '\', '\\'), '''', '''''') || ''''"
+
+
 # The query's words, cut by the function that cut the chunks. The word still being typed counts from its beginning.
-TYPED = r"""
+TYPED = """
 WITH typed AS MATERIALIZED (
-    SELECT word, '''' || replace(replace(word, '\', '\\'), '''', '''''') || '''' AS quoted, ':' AS sign
+    SELECT word, {quoted} AS quoted, ':' AS sign
     FROM unnest(tsvector_to_array(memories_words(%(language)s::text::regconfig, '', %(text)s::text, ''))) AS word
     UNION ALL
-    SELECT word || '*', '''' || replace(replace(word, '\', '\\'), '''', '''''') || '''' || ':*', ''
+    SELECT word || '*', {quoted} || ':*', ''
     FROM (VALUES (%(prefix)s::text)) AS p (word) WHERE word <> ''
     LIMIT 64
 ),
@@ -37,7 +43,7 @@ average AS MATERIALIZED (
     SELECT greatest(avg(length), 1)::float8 AS length
     FROM (SELECT length FROM memories_chunk WHERE instance_id = %(instance)s::uuid ORDER BY id LIMIT 300) AS sample
 ),
-"""
+""".format(quoted=quoted("word"))
 
 # Which chunks count at all.
 CHUNKS = """

@@ -9,6 +9,7 @@ from django.db import connection
 
 from accounts.access import Scope
 from memories.query import Query
+from memories.search_sql import quoted
 
 MOST_WORDS = 8
 # Known words are those of this many chunks, the newest.
@@ -16,18 +17,31 @@ SAMPLE = 2_000
 
 # Words of the instance that look like the ones nobody wrote, by the letters they share.
 SIMILAR = """
-WITH known AS MATERIALIZED (SELECT word, ndoc FROM ts_stat(%(sample)s) WHERE length(word) > 2),
-wanted AS MATERIALIZED (
-    SELECT word, tsvector_to_array(memories_words(%(language)s::text::regconfig, '', word, '')) AS cut
-    FROM unnest(%(words)s::text[]) AS word
+WITH wanted AS MATERIALIZED (
+    SELECT word, cut FROM (
+        SELECT word, tsvector_to_array(memories_words(%(language)s::text::regconfig, '', word, '')) AS cut
+        FROM unnest(%(words)s::text[]) AS word
+    ) AS asked
+    WHERE cardinality(cut) > 0 AND NOT EXISTS (
+        SELECT FROM memories_chunk c
+        WHERE c.instance_id = %(instance)s::uuid AND c.live AND c.words @@ (
+            SELECT string_agg({quoted}, ' | ')::tsquery
+            FROM unnest(cut) AS each
+        )
+    )
+),
+known AS MATERIALIZED (
+    SELECT word, ndoc FROM ts_stat(CASE WHEN EXISTS (SELECT FROM wanted) THEN %(sample)s ELSE %(nothing)s END)
+    WHERE length(word) > 2
 )
 SELECT DISTINCT ON (wanted.word) wanted.word, known.word
 FROM wanted JOIN known ON length(known.word) BETWEEN length(wanted.cut[1]) - 3 AND length(wanted.word) + 3
+     AND (left(known.word, 1) = left(wanted.word, 1) OR substr(known.word, 2, 2) = substr(wanted.word, 2, 2))
      AND (known.word %% wanted.word OR known.word %% wanted.cut[1])
-WHERE cardinality(wanted.cut) > 0 AND NOT EXISTS (SELECT FROM known AS same WHERE same.word = ANY(wanted.cut))
 ORDER BY wanted.word, greatest(similarity(known.word, wanted.word), similarity(known.word, wanted.cut[1])) DESC,
          known.ndoc DESC, known.word
-"""
+""".format(quoted=quoted("each"))
+NOTHING = "SELECT ''::tsvector WHERE false"
 SAMPLED = """
 SELECT c.words FROM memories_chunk c WHERE c.instance_id = '{instance}' AND c.live {private}
 ORDER BY c.id DESC LIMIT {sample}
@@ -60,7 +74,8 @@ def similar_words(scope: Scope, query: Query) -> dict[str, str]:
     instance = scope.instance
     private = NOT_PRIVATE.format(instance.id) if scope.private_memories_of is not None else ""
     sample = SAMPLED.format(instance=instance.id, private=private, sample=SAMPLE)
-    named: dict[str, Any] = {"instance": instance.id, "language": instance.language, "words": words, "sample": sample}
+    named: dict[str, Any] = {"instance": instance.id, "language": instance.language, "words": words}
+    named |= {"sample": sample, "nothing": NOTHING}
     with connection.cursor() as cursor:
         cursor.execute(SIMILAR, named)
         stems = dict(cursor.fetchall())
