@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from accounts.models import ApiKey, User
+from accounts.models import ApiKey, Membership, User
 from instances.models import SLUG, Instance
 from memoryconsole.errors import InstanceRequired, NotAllowed, NotFound
 from memoryconsole.reading import Composed
@@ -73,6 +73,9 @@ class Scope:
 
     instance: Instance
     actor: Actor
+    reads_team: bool = False
+    reads_org: bool = False
+    """Whether search also shows what other instances of the team or the organisation share."""
 
     @property
     def private_memories_of(self) -> str | None:
@@ -103,7 +106,7 @@ def open_instance(actor: Actor, slug: str | None) -> Scope:
     instance = _query(actor.kind, actor.all_instances, actor.id is not None).first(slug, actor.id)
     if instance is None:
         raise NotFound
-    return Scope(instance, actor)
+    return Scope(instance, actor, *_reach(actor, instance))
 
 
 @cache
@@ -115,6 +118,14 @@ def _query(kind: Kind, all_instances: bool, has_id: bool) -> Composed[Instance]:
         return instances_of(actor).filter(slug=slug)
 
     return Composed(named, str, UUID)
+
+
+def _reach(actor: Actor, instance: Instance) -> tuple[bool, bool]:
+    """Whether the actor reads what the team shares, and what the organisation shares."""
+    if actor.is_superadmin or actor.kind != "user" or actor.id is None:
+        return actor.read_team or actor.is_superadmin, actor.read_org or actor.is_superadmin
+    granted = Membership.objects.filter(user_id=actor.id, instance=instance).values_list("read_team", "read_org")
+    return granted.first() or (False, False)
 
 
 def require_superadmin(actor: Actor) -> None:

@@ -159,7 +159,7 @@ def recall(scope: Any, chosen: dict[str, Any]) -> float:
     ids = list(matching(scope, filters).values_list("id", flat=True))
     found = wanted = 0
     for vector in topical_vectors(10):
-        hits = _find(scope, Query("x"), filters, "vector", vector, 20, 0)
+        hits, _ = _find(scope, Query("x"), filters, "vector", vector, 20, 0)
         literal = "[" + ",".join(map(str, vector)) + "]"
         with connection.cursor() as cursor:
             cursor.execute(EXACT, {"ids": ids, "instance": scope.instance.id, "vector": literal})
@@ -204,7 +204,8 @@ def statement_ms(scope: Any, text: str, filters: Any, vector: list[float]) -> fl
     from django.db import connection, transaction
 
     from memories.query import read_query
-    from memories.search import PLANNING, prepared
+    from memories.search import prepared
+    from memories.search_sql import PLANNING
 
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(PLANNING)

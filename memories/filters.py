@@ -58,19 +58,22 @@ class Filters(Input):
 
 def readable(scope: Scope) -> QuerySet[Memory]:
     """Everything of the instance this actor may read by id: also what is superseded or waits for review."""
-    rows = Memory.objects.filter(instance=scope.instance)
-    rows = rows.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=Now()))
+    rows = unexpired(Memory.objects.filter(instance=scope.instance))
     owner = scope.private_memories_of
     if owner is not None:
         rows = rows.filter(~Q(visibility=Visibility.PRIVATE) | Q(owner=owner))
     return rows
 
 
+def unexpired(rows: QuerySet[Memory]) -> QuerySet[Memory]:
+    return rows.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=Now()))
+
+
 def matching(scope: Scope, filters: Filters) -> QuerySet[Memory]:
     """The memories the filters leave, in no particular order."""
     superseded = Q(status=Status.SUPERSEDED) if filters.include_superseded else Q()
     rows = readable(scope).filter(LISTED | superseded if superseded else LISTED)
-    return rows.filter(_conditions(filters))
+    return rows.filter(conditions(filters))
 
 
 def as_sql(rows: QuerySet[Memory], parameters: dict[str, Any]) -> str:
@@ -89,7 +92,7 @@ IS_PRIVATE = RawSQL("visibility = 'private'", (), output_field=BooleanField())
 IS_NOT_EMBEDDED = RawSQL("NOT embedding = 'ready'", (), output_field=BooleanField())
 
 
-def _conditions(filters: Filters) -> Q:
+def conditions(filters: Filters) -> Q:
     condition = Q()
     for column in ("category", "role", "source", "owner", "visibility", "pinned", "embedding"):
         value = getattr(filters, column)

@@ -23,6 +23,7 @@ from memories.search_sql import (
     HUGE,
     INDEXED,
     LARGE,
+    PLANNING,
     RERANK,
     SCOPED,
     WHOLE,
@@ -33,6 +34,7 @@ from memories.search_sql import (
     statement,
     without_private,
 )
+from memories.sharing import SharedHit, search_shared
 from memories.spelling import corrected_query, similar_words
 from memoryconsole.postgres.halfvec import HalfVector
 from memoryconsole.reading import row_of
@@ -70,6 +72,8 @@ class Hit:
     memory: Memory
     found: Found
     version: MemoryVersion | None = None
+    origin: Instance | None = None
+    """The instance that shares it, when it is not this one's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +104,8 @@ def search(
     if vector is None and mode == "vector":
         return Results([], 0, "vector", reason)
     used: Mode = mode if vector is not None else "keyword"
-    hits, total, worded = _page(scope, query, filters, used, vector, limit, offset)
-    corrected = similar_words(scope, query) if used != "vector" and not worded else {}
+    hits, total, has_words = _page(scope, query, filters, used, vector, limit, offset)
+    corrected = similar_words(scope, query) if used != "vector" and not has_words else {}
     if corrected:
         query = corrected_query(query, corrected)
         hits, total, _ = _page(scope, query, filters, used, vector, limit, offset)
@@ -116,12 +120,16 @@ def _page(
     vector: Sequence[float] | None,
     limit: int,
     offset: int,
-) -> tuple[list[Hit], int, int]:
-    """The hits of a page, how many there are in all, and how many of them say a word of the query."""
-    hits = _find(scope, query, filters, mode, vector, limit, offset)
+) -> tuple[list[Hit], int, bool]:
+    """The hits of a page, how many there are in all, and whether any of them says a word of the query."""
+    own, shared = _find(scope, query, filters, mode, vector, limit, offset)
     # A page behind the last one has no row that could tell.
-    first = hits or (_find(scope, query, filters, mode, vector, 1, 0) if offset else [])
-    return (hits, first[0].found.total, first[0].found.worded) if first else (hits, 0, 0)
+    first = own or (_find(scope, query, filters, mode, vector, 1, 0)[0] if offset else [])
+    total, worded = (first[0].found.total, first[0].found.worded) if first else (0, 0)
+    if not shared:
+        return own, total, bool(worded)
+    has_words = bool(worded) or any(hit.keyword_score for hit in shared)
+    return placed(own, shared, _trust(scope.instance))[offset : offset + limit], total + len(shared), has_words
 
 
 def _vector(instance: Instance, query: Query) -> tuple[list[float] | None, str]:
@@ -145,23 +153,58 @@ def _find(
     vector: Sequence[float] | None,
     limit: int,
     offset: int,
-) -> list[Hit]:
+) -> tuple[list[Hit], list[SharedHit]]:
+    """The hits of a page; if others share some as well, those and all own hits up to the end of that page."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(PLANNING)
         sql, parameters = prepared(scope, query, filters, mode, vector)
-        cursor.execute(sql, {**parameters, "limit": limit, "offset": offset})
+        shared = search_shared(scope, filters, parameters)
+        page = {"limit": offset + limit, "offset": 0} if shared else {"limit": limit, "offset": offset}
+        cursor.execute(sql, {**parameters, **page})
         rows = cursor.fetchall()
-    return _hits(scope, rows)
+    return _hits(scope, rows), shared
 
 
-# For this transaction. The form of the statement is chosen by counting, so the plan may be made once and kept, and it
-# never reads a whole table or starts helpers for what takes milliseconds. A vector index is to look at as many
-# candidates as are put in order later, and to go on while filters take them away.
-PLANNING = """
-SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
-       set_config('max_parallel_workers_per_gather', '0', true), set_config('hnsw.ef_search', '400', true),
-       set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.max_scan_tuples', '40000', true)
-"""
+def placed(own: Sequence[Hit], shared: Sequence[SharedHit], trust: float) -> list[Hit]:
+    """Shared hits among the own ones: each before the first own hit that words and meaning speak for less."""
+    best = max([hit.found.keyword_score or 0 for hit in own] + [hit.keyword_score or 0 for hit in shared] + [1e-9])
+
+    def evidence(similarity: float | None, score: float | None) -> float:
+        return trust * (similarity or 0) + (1 - trust) * (score or 0) / best
+
+    waiting = sorted(shared, key=lambda hit: (evidence(hit.similarity, hit.keyword_score), hit.memory.id), reverse=True)
+    order: list[Hit] = []
+    for hit in own:
+        least = evidence(hit.found.similarity, hit.found.keyword_score)
+        while waiting and evidence(waiting[0].similarity, waiting[0].keyword_score) > least:
+            order.append(_with_score(waiting.pop(0), hit.found.final))
+        order.append(hit)
+    for left in waiting:
+        score = own[-1].found.final if own else evidence(left.similarity, left.keyword_score)
+        order.append(_with_score(left, score))
+    return order
+
+
+def _with_score(hit: SharedHit, final: float) -> Hit:
+    """The score of the place it takes."""
+    found = Found(
+        memory_id=hit.memory.id,
+        vector_rank=None,
+        similarity=hit.similarity,
+        vector_rrf=0.0,
+        keyword_rank=None,
+        keyword_score=hit.keyword_score,
+        keyword_rrf=0.0,
+        context_rank=None,
+        context_rrf=0.0,
+        final=final,
+        total=0,
+        content=hit.content,
+        version_id=None,
+        matched=hit.matched,
+        worded=0,
+    )
+    return Hit(hit.memory, found, origin=hit.origin)
 
 
 def prepared(
@@ -178,7 +221,7 @@ def prepared(
         "prefix": query.prefix,
         "vector": HalfVector.of(vector) if vector is not None else None,
         "generation": instance.embedding_generation,
-        "trust": 0.0 if vector is None else TRUST_OFFLINE if is_offline else TRUST,
+        "trust": _trust(instance) if vector is not None else 0.0,
         "superseded": bool(filters.include_superseded),
         "reader": scope.private_memories_of,
         "chunks": float(sizes.all),
@@ -195,6 +238,10 @@ def prepared(
         generation=instance.embedding_generation,
     )
     return sql, parameters
+
+
+def _trust(instance: Instance) -> float:
+    return TRUST_OFFLINE if instance.embedding_model == OFFLINE else TRUST
 
 
 def _form(

@@ -8,8 +8,8 @@ from accounts.access import Scope
 from memories.filters import as_sql, readable
 from memories.listing import lengths
 from memories.models import LISTED, Memory
-from memories.search import PLANNING, RERANK_OFFLINE
-from memories.search_sql import EXACT_UP_TO, INDEXED, SCANNED, each_if
+from memories.search import RERANK_OFFLINE
+from memories.search_sql import EXACT_UP_TO, INDEXED, PLANNING, SCANNED, each_if
 
 # A very long memory is compared by its first pieces.
 OWN_PIECES = 8

@@ -41,6 +41,7 @@ class Part(NamedTuple):
 class ShownHit:
     snippet: SafeString
     version: MemoryVersion | None
+    origin: Instance | None
     matched: list[str]
     parts: list[Part]
 
@@ -113,9 +114,14 @@ def _settings_url(instance: Instance) -> str:
 def _shown(hit: Hit, *, is_hybrid: bool) -> ShownHit:
     found = hit.found
     content = found.content or (hit.version or hit.memory).content
-    return ShownHit(
-        snippet(content, found.matched), hit.version, _words(found.matched), _parts(found, is_hybrid=is_hybrid)
-    )
+    parts = [_placed(found)] if hit.origin else _parts(found, is_hybrid=is_hybrid)
+    return ShownHit(snippet(content, found.matched), hit.version, hit.origin, _words(found.matched), parts)
+
+
+def _placed(found: Found) -> Part:
+    cosine = f"cosine {found.similarity:.4f}" if found.similarity is not None else "no vector to compare"
+    words = f"word score {found.keyword_score:.2f}" if found.keyword_score is not None else "no word of the search"
+    return Part("Shared", None, f"placed by {cosine}, {words}", "score of its place", round(found.final, DIGITS))
 
 
 def _words(matched: Sequence[str]) -> list[str]:

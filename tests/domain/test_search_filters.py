@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from math import sqrt
 from random import Random
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -74,7 +75,8 @@ def random_draft(random: Random, n: int, conversations: list[Conversation]) -> d
 
 def random_store(seed: int, number: int = 40) -> Instance:
     random = Random(seed)
-    bot = make_instance(embedder="offline")
+    # In a team of its own: what others share is found as well.
+    bot = make_instance(embedder="offline", team=f"team-{uuid4()}")
     conversations = [make_conversation(bot), make_conversation(bot)]
     moments = [DAY + timedelta(days=random.randrange(10), seconds=n) for n in range(number)]
     drafts = [read(MemoryDraft, random_draft(random, n, conversations)) for n in range(number)]
