@@ -147,7 +147,10 @@ def _move(scope: Scope, memory: Memory) -> None:
 
 def _describe_again(scope: Scope, memory: Memory) -> None:
     """Only what is known about it changes: the pieces and their vectors stay."""
-    _current(scope, memory).update(category=memory.category, about=_about(memory))
+    about = _about(memory)
+    for chunk in _current(scope, memory).only("instance_id", "id", "content"):
+        length = min(word_count(chunk.content) + word_count(about), MAX_LENGTH)
+        Chunk.objects.filter(pk=chunk.pk).update(category=memory.category, about=about, length=length)
 
 
 def _retire(scope: Scope, memory: Memory, version: MemoryVersion | None) -> None:

@@ -83,6 +83,8 @@ class Results:
     mode: Mode
     reason: str = ""
     """Why the search was not what was asked for; empty when it was."""
+    code: str = ""
+    """The same in a word."""
     corrected: Mapping[str, str] = field(default_factory=dict)
     """Words that are nowhere, and what was looked for instead."""
 
@@ -100,16 +102,16 @@ def search(
     query = read_query(text, typing=typing)
     if query.is_empty:
         return Results([], 0, mode)
-    vector, reason = _vector(scope.instance, query) if mode != "keyword" else (None, "")
+    vector, why = _vector(scope.instance, query) if mode != "keyword" else (None, Why())
     if vector is None and mode == "vector":
-        return Results([], 0, "vector", reason)
+        return Results([], 0, "vector", *why)
     used: Mode = mode if vector is not None else "keyword"
     hits, total, has_words = _page(scope, query, filters, used, vector, limit, offset)
     corrected = similar_words(scope, query) if used != "vector" and not has_words else {}
     if corrected:
         query = corrected_query(query, corrected)
         hits, total, _ = _page(scope, query, filters, used, vector, limit, offset)
-    return Results(hits, total, used, reason, corrected)
+    return Results(hits, total, used, *why, corrected)
 
 
 def _page(
@@ -132,17 +134,24 @@ def _page(
     return placed(own, shared, _trust(scope.instance))[offset : offset + limit], total + len(shared), has_words
 
 
-def _vector(instance: Instance, query: Query) -> tuple[list[float] | None, str]:
+class Why(NamedTuple):
+    """Why there is no vector to search with."""
+
+    reason: str = ""
+    code: str = ""
+
+
+def _vector(instance: Instance, query: Query) -> tuple[list[float] | None, Why]:
     """The query's vector by the model the instance's vectors were made with, or why there is none."""
     if not instance.embedding_model:
-        model = model_of(instance)
-        if not model:
-            return None, "No OpenAI or Azure key reaches this instance, so search finds words but not meaning."
-        return None, "No memory has a vector yet, so search finds words but not meaning."
+        if not model_of(instance):
+            reason = "No OpenAI or Azure key reaches this instance, so search finds words but not meaning."
+            return None, Why(reason, "no_key")
+        return None, Why("No memory has a vector yet, so search finds words but not meaning.", "no_vectors")
     try:
-        return embed_query(instance, query.text, model=instance.embedding_model), ""
+        return embed_query(instance, query.text, model=instance.embedding_model), Why()
     except Unavailable as unavailable:
-        return None, f"{unavailable.reason} Search finds words but not meaning."
+        return None, Why(f"{unavailable.reason} Search finds words but not meaning.", unavailable.code)
 
 
 def _find(

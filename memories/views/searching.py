@@ -12,7 +12,6 @@ from django_htmx.http import replace_url
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest
 from instances.models import Embedder, Instance
-from memories.embedding import model_of
 from memories.filters import Filters
 from memories.highlighting import snippet
 from memories.models import Memory, MemoryVersion
@@ -22,6 +21,7 @@ from memories.search import Found, Hit, Results, search
 from memories.search_sql import CONTEXT_WEIGHT, PLAIN_DEPTH, VECTOR_DEPTH
 
 RRF_K = 60
+KEY_PROBLEMS = {"no_key", "no_azure", "unauthorized"}
 BY_RANK = Order(())
 # What the numbers of an explanation are rounded to, before they are added up.
 DIGITS = 5
@@ -92,7 +92,7 @@ def search_page(scope: Scope, text: str, filters: Filters, *, number: int, size:
         results=results,
         page=Page([hit.memory for hit in results.hits], number, size, results.total, BY_RANK),
         hits={hit.memory.id: _shown(hit, is_hybrid=results.mode == "hybrid") for hit in results.hits},
-        settings_url=_settings_url(scope.instance) if results.reason else "",
+        settings_url=_settings_url(scope.instance) if results.code in KEY_PROBLEMS else "",
     )
 
 
@@ -104,9 +104,7 @@ def keep_history_short(request: ConsoleRequest, response: HttpResponse) -> HttpR
 
 
 def _settings_url(instance: Instance) -> str:
-    """Where a missing key can be added; nowhere when that is not what is missing."""
-    if model_of(instance):
-        return ""
+    """Where a key that is missing or not accepted can be entered."""
     field = "embedder" if instance.embedder == Embedder.AZURE else "openai-key"
     return f"/instances/{instance.slug}/settings#{field}"
 
