@@ -7,21 +7,25 @@ absent, malformed or not the actor's is the same `NotFound`.
 
 import re
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 from uuid import UUID
 
 from django.db.models import QuerySet
 
-from accounts.models import ApiKey, User
+from accounts.models import ApiKey, Membership, User
 from instances.models import SLUG, Instance
 from memoryconsole.errors import InstanceRequired, NotAllowed, NotFound
+from memoryconsole.reading import Composed
+
+Kind = Literal["user", "key", "shell", "job"]
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
     """Who is asking: a person in the console, a program with a key, whoever has a shell on the server, or a job."""
 
-    kind: Literal["user", "key", "shell", "job"]
+    kind: Kind
     name: str
     id: UUID | None = None
     is_superadmin: bool = False
@@ -69,6 +73,9 @@ class Scope:
 
     instance: Instance
     actor: Actor
+    reads_team: bool = False
+    reads_org: bool = False
+    """Whether search also shows what other instances of the team or the organisation share."""
     reader: str | None = None
 
     @property
@@ -104,10 +111,29 @@ def open_instance(actor: Actor, slug: str | None) -> Scope:
         raise InstanceRequired
     if not re.fullmatch(SLUG.regex, slug):
         raise NotFound
-    instance = instances_of(actor).filter(slug=slug).first()
+    instance = _query(actor.kind, actor.all_instances, actor.id is not None).first(slug, actor.id)
     if instance is None:
         raise NotFound
-    return Scope(instance, actor)
+    return Scope(instance, actor, *_reach(actor, instance))
+
+
+@cache
+def _query(kind: Kind, all_instances: bool, has_id: bool) -> Composed[Instance]:
+    """What `instances_of` says of actors like this one, composed once."""
+
+    def named(slug: str, id: UUID) -> QuerySet[Instance]:
+        actor = Actor(kind=kind, name="", id=id if has_id else None, all_instances=all_instances)
+        return instances_of(actor).filter(slug=slug)
+
+    return Composed(named, str, UUID)
+
+
+def _reach(actor: Actor, instance: Instance) -> tuple[bool, bool]:
+    """Whether the actor reads what the team shares, and what the organisation shares."""
+    if actor.is_superadmin or actor.kind != "user" or actor.id is None:
+        return actor.read_team or actor.is_superadmin, actor.read_org or actor.is_superadmin
+    granted = Membership.objects.filter(user_id=actor.id, instance=instance).values_list("read_team", "read_org")
+    return granted.first() or (False, False)
 
 
 def open_only_instance(actor: Actor) -> Scope:
@@ -119,7 +145,7 @@ def open_only_instance(actor: Actor) -> Scope:
             "Make such a key on the API keys page or with: manage.py createapikey --instance SLUG",
             code="one_instance_needed",
         )
-    return Scope(reached[0], actor)
+    return Scope(reached[0], actor, *_reach(actor, reached[0]))
 
 
 def require_superadmin(actor: Actor) -> None:

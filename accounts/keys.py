@@ -18,9 +18,11 @@ from accounts.models import ApiKey
 from instances.models import Instance
 from memoryconsole.errors import Invalid, NotAllowed, NotFound
 from memoryconsole.ids import parse_id
+from memoryconsole.reading import Composed
 
 USED_AGAIN_AFTER = timedelta(minutes=1)
 LONGEST_NAME = 100
+BY_PREFIX = Composed(lambda prefix: ApiKey.objects.filter(prefix=prefix), str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ def key_presented(whole: str) -> ApiKey | None:
     parts = whole.split("_", 2)
     if len(parts) != 3 or parts[0] != "mc" or "\x00" in whole:
         return None
-    key = ApiKey.objects.filter(prefix=parts[1]).first()
+    key = BY_PREFIX.first(parts[1])
     now = timezone.now()
     if key is None or not hmac.compare_digest(key.hash, _hash(whole)):
         return None

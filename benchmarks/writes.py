@@ -113,7 +113,7 @@ def main() -> None:
     copied = (len(everything) + len(singles)) / raw_copy(instance.id)
     with_index = options.memories / vector_inserts(instance.id, options.memories)
     with connection.cursor() as cursor:
-        cursor.execute("DROP INDEX embedding_bits")
+        cursor.execute("DROP INDEX embedding_scan")
     without_index = options.memories / vector_inserts(instance.id, options.memories)
     rows = [
         {"what": "single saves", "per_second": single, "ratio": single / copied},

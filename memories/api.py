@@ -18,6 +18,7 @@ from memories.filters import Filters
 from memories.listing import list_from
 from memories.presenting import HitJson, MemoryJson, VersionJson, hit_json, memory_json, version_json
 from memories.search import search
+from memories.sharing import find_own_or_shared
 from memories.similar import similar
 from memoryconsole.endpoints import Endpoint, Nothing, Paging, Slice, body, query, query_or_body
 from memoryconsole.errors import Conflict, Invalid
@@ -202,12 +203,13 @@ class MemoriesDeletion(Endpoint):
 
 
 class OneMemory(Endpoint):
-    @documented("getMemory", "Get a memory", answers={200: OneMemoryJson})
+    @documented("getMemory", "Get a memory, of this instance or shared with it", answers={200: OneMemoryJson})
     def get(self, request: Request, id: str) -> Response:
         data = query(request)
         scope = open_named(request, data)
         read(Nothing, data)
-        answer: OneMemoryJson = {"memory": memory_json(store.find_memory(scope, id), scope.instance.slug)}
+        memory, origin = find_own_or_shared(scope, id)
+        answer: OneMemoryJson = {"memory": memory_json(memory, origin.slug)}
         return Response(answer)
 
     @documented(

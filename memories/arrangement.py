@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from conversations.models import Conversation
+from instances.models import Instance
 from memories.injected import Injected
 from memories.models import Memory, Procedure
 from memories.prompt_block import Entry, Turn, Wording, short_name
@@ -23,7 +25,7 @@ class Arrangement:
     conversation: Conversation | None = None
 
     def turns(self) -> list[Turn]:
-        found = [memory_entry(one.memory, n, one.passage) for n, one in enumerate(self.found)]
+        found = [memory_entry(one.memory, n, one.passage, one.origin) for n, one in enumerate(self.found)]
         known = {entry.id: entry for entry in found}
         always = {
             role: [
@@ -44,13 +46,19 @@ class Arrangement:
         ]
 
 
-def memory_entry(memory: Memory, order: int, passage: str = "") -> Entry:
+def memory_entry(memory: Memory, order: int, passage: str = "", origin: Instance | None = None) -> Entry:
     wordings = [Wording("content", memory.content)]
     if memory.summary:
         wordings.append(Wording("summary", memory.summary))
     if passage and passage != memory.content:
         wordings.append(Wording("excerpt", f"… {passage} …"))
-    return Entry(memory.id, memory.role.upper(), memory.key or short_name(memory.id), wordings, order)
+    return Entry(memory.id, memory.role.upper(), name_of(memory.id, memory.key, origin), wordings, order)
+
+
+def name_of(id: UUID, key: str, origin: Instance | None = None) -> str:
+    """What another instance shares says whose it is."""
+    name = key or short_name(id)
+    return f"{name} from {origin.slug}" if origin else name
 
 
 def procedure_entry(procedure: Procedure, order: int = 0) -> Entry:

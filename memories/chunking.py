@@ -46,4 +46,5 @@ def pieces(run: str) -> list[str]:
 
 
 def word_count(text: str) -> int:
-    return len(WORD.findall(text)) + sum(len(pieces(run)) for run in RUN.findall(text))
+    words = len(WORD.findall(text))
+    return words if text.isascii() else words + sum(len(pieces(run)) for run in RUN.findall(text))

@@ -58,7 +58,7 @@ class Filters(Input):
 
 def readable(scope: Scope) -> QuerySet[Memory]:
     """Everything of the instance this actor may read by id: also what is superseded or waits for review."""
-    return once_readable(scope).filter(Q(expires_at__isnull=True) | Q(expires_at__gt=Now()))
+    return unexpired(once_readable(scope))
 
 
 def once_readable(scope: Scope) -> QuerySet[Memory]:
@@ -70,11 +70,24 @@ def once_readable(scope: Scope) -> QuerySet[Memory]:
     return rows
 
 
+def unexpired(rows: QuerySet[Memory]) -> QuerySet[Memory]:
+    return rows.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=Now()))
+
+
 def matching(scope: Scope, filters: Filters) -> QuerySet[Memory]:
     """The memories the filters leave, in no particular order."""
     superseded = Q(status=Status.SUPERSEDED) if filters.include_superseded else Q()
     rows = readable(scope).filter(LISTED | superseded if superseded else LISTED)
-    return rows.filter(_conditions(filters))
+    return rows.filter(conditions(filters))
+
+
+def as_sql(rows: QuerySet[Memory], parameters: dict[str, Any]) -> str:
+    """The ids of these rows as a part of a larger statement, so that all reads agree; values join its parameters."""
+    sql, values = rows.order_by().values("id").query.sql_with_params()
+    for n, value in enumerate(values):
+        sql = sql.replace("%s", f"%(filter{n})s", 1)
+        parameters[f"filter{n}"] = value
+    return sql
 
 
 # The conditions of partial indexes, spelt as literals: with parameters a generic plan could not use the index.
@@ -84,7 +97,7 @@ IS_PRIVATE = RawSQL("visibility = 'private'", (), output_field=BooleanField())
 IS_NOT_EMBEDDED = RawSQL("NOT embedding = 'ready'", (), output_field=BooleanField())
 
 
-def _conditions(filters: Filters) -> Q:
+def conditions(filters: Filters) -> Q:
     condition = Q()
     for column in ("category", "role", "source", "owner", "visibility", "pinned", "embedding"):
         value = getattr(filters, column)

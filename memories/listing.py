@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db import connection
@@ -51,11 +52,24 @@ def count(scope: Scope, filters: Filters) -> Totals:
     return Totals(dict(rows.order_by().values_list("category").annotate(Count("id"))))
 
 
-def length(scope: Scope) -> int:
-    """About how many memories the instance has, from the counters alone."""
+class Lengths(NamedTuple):
+    """About how many memories an instance has, and how many of them are private."""
+
+    all: int
+    private: int
+
+
+def lengths(scope: Scope) -> Lengths:
+    """From the counters alone."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT sum(delta) FROM memories_memorycount WHERE instance_id = %s", [scope.instance.id])
-        return int(cursor.fetchone()[0] or 0)
+        cursor.execute(LENGTHS, [scope.instance.id])
+        return Lengths(*cursor.fetchone())
+
+
+LENGTHS = """
+SELECT coalesce(sum(delta), 0)::bigint, coalesce(sum(delta) FILTER (WHERE private), 0)::bigint
+FROM memories_memorycount WHERE instance_id = %s
+"""
 
 
 def _counters(scope: Scope) -> dict[str, int]:

@@ -19,6 +19,8 @@ MAX_TAGS = 32
 MAX_TAG = 64
 DIMENSIONS = 1536
 
+SHARED = [Visibility.TEAM, Visibility.ORG]
+
 # A bare boolean column, so that prepared statements with generic plans can still use the partial indexes.
 LISTED = Q(listed=True)
 
@@ -113,6 +115,7 @@ class Memory(InstanceOwned):
             models.Index("instance", "id", condition=Q(pinned=True), name="memory_pinned"),
             models.Index("instance", "owner", "id", condition=~Q(owner=""), name="memory_by_owner"),
             models.Index("instance", "id", condition=Q(visibility=Visibility.PRIVATE), name="memory_private"),
+            models.Index("instance", "id", condition=Q(visibility__in=SHARED), name="memory_shared"),
             models.Index("instance", "id", condition=~Q(embedding=EmbeddingState.READY), name="memory_not_embedded"),
             models.Index("instance", "id", condition=~LISTED, name="memory_unlisted"),
             models.Index("instance", "expires_at", condition=Q(expires_at__isnull=False), name="memory_expiring"),
@@ -250,8 +253,14 @@ class Embedding(models.Model):
 
     class Meta:
         indexes = [
+            # Everything a scan for neighbours under a filter asks of a row, without the vector it stands beside.
             models.Index(
-                "instance", "generation", "chunk_id", include=["bits"], condition=Q(live=True), name="embedding_bits"
+                "instance",
+                "generation",
+                "chunk_id",
+                include=["bits", "memory_id"],
+                condition=Q(live=True),
+                name="embedding_scan",
             ),
         ]
 

@@ -116,6 +116,7 @@ class ExplainJson(TypedDict):
 
 
 class HitJson(MemoryJson):
+    sharedFrom: NotRequired[str]
     score: NotRequired[float]
     snippet: NotRequired[str]
     explain: NotRequired[ExplainJson]
@@ -123,19 +124,22 @@ class HitJson(MemoryJson):
 
 def hit_json(hit: Hit, instance: str, *, explain: bool) -> HitJson:
     """A hit on an earlier text shows that text, and the memory that has taken its place."""
-    memory = memory_json(hit.memory, instance)
+    memory = memory_json(hit.memory, hit.origin.slug if hit.origin else instance)
     if hit.version:
         memory = _earlier(memory, hit.version)
     found = hit.found
     answer = cast(HitJson, memory)
+    if hit.origin:
+        answer["sharedFrom"] = hit.origin.slug
     answer["score"] = round(found.final, 6)
     answer["snippet"] = snippet(found.content or hit.memory.content, found.matched)
     if explain:
-        answer["explain"] = explain_json(found)
+        answer["explain"] = explain_json(found, is_shared=hit.origin is not None)
     return answer
 
 
-def explain_json(found: Found) -> ExplainJson:
+def explain_json(found: Found, *, is_shared: bool = False) -> ExplainJson:
+    context = {"context": found.context_rrf} if found.context_rank else {}
     return {
         "vector": {"rank": found.vector_rank, "similarity": found.similarity, "rrf": found.vector_rrf},
         "keyword": {
@@ -144,7 +148,7 @@ def explain_json(found: Found) -> ExplainJson:
             "matched": found.matched,
             "rrf": found.keyword_rrf,
         },
-        "boosts": {"context": found.context_rrf} if found.context_rank else {},
+        "boosts": {"shared": found.final} if is_shared else context,
         "final": found.final,
     }
 

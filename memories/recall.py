@@ -15,6 +15,7 @@ from django.utils import timezone
 from accounts.access import Scope
 from conversations.models import Conversation, Message, MessageRole
 from conversations.store import find_conversation, messages_of
+from instances.models import Instance
 from memories.arrangement import Arrangement
 from memories.filters import Filters
 from memories.injected import Injected, always_injected
@@ -48,6 +49,11 @@ class Given:
     @property
     def tokens(self) -> int:
         return self.placed.tokens
+
+    @property
+    def origin(self) -> Instance | None:
+        """The instance that shares it, when it is not this one's own."""
+        return self.candidate.origin if self.candidate else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,9 @@ class PlacedJson(TypedDict):
 
 
 class GivenJson(MemoryJson):
+    """`sharedFrom` is the instance that shares it, when it is not this one's own."""
+
+    sharedFrom: NotRequired[str]
     tokens: int
     why: WhyWord
     form: FormWord
@@ -177,7 +180,10 @@ def recall_json(recalled: Recalled, instance: str, *, explain: bool) -> RecallJs
 def _given_json(given: Given, instance: str, *, explain: bool) -> GivenJson:
     numbers = numbers_of(given.candidate)
     placed = _placed_json(given.tokens, given.why, given.placed.form, given.rank, numbers, explain=explain)
-    return cast(GivenJson, {**memory_json(given.memory, instance), **placed})
+    answer = cast(GivenJson, {**memory_json(given.memory, given.origin.slug if given.origin else instance), **placed})
+    if given.origin:
+        answer["sharedFrom"] = given.origin.slug
+    return answer
 
 
 def _placed_json(tokens: int, why: str, form: str, rank: int | None, numbers: Numbers, *, explain: bool) -> PlacedJson:
@@ -263,7 +269,7 @@ def _shown_json(shown: Shown, instance: str) -> ShownJson:
     placed = _placed_json(line.tokens, line.why, line.form, line.rank, line.numbers, explain=True)
     return {
         "id": str(line.memory_id),
-        "memory": memory_json(shown.memory, instance) if shown.memory else None,
+        "memory": memory_json(shown.memory, shown.origin.slug if shown.origin else instance) if shown.memory else None,
         "changed": shown.has_changed,
         "line": shown.text or None,
         **placed,
@@ -282,7 +288,7 @@ def _dropped_line_json(line: DroppedLine) -> DroppedJson:
 def why_json(found: Why, instance: str) -> WhyJson:
     return {
         "memoryId": str(found.memory_id),
-        "memory": memory_json(found.memory, instance) if found.memory else None,
+        "memory": memory_json(found.memory, found.origin.slug if found.origin else instance) if found.memory else None,
         "given": found.given,
         "cause": found.cause,
         "detail": found.detail,

@@ -6,13 +6,17 @@ from datetime import datetime
 from uuid import UUID
 
 from accounts.access import Scope
-from memories.arrangement import procedure_entry
-from memories.filters import readable
+from instances.models import Instance
+from memories.arrangement import name_of, procedure_entry
+from memories.filters import Filters, readable
 from memories.models import Memory, MemoryVersion, Procedure
-from memories.prompt_block import Entry, Placed, line_for, rendered, short_name
+from memories.prompt_block import Entry, Placed, line_for, rendered
 from memories.recall_account import Account, GivenLine
+from memories.sharing import origins, shared_with
 
 Said = Memory | MemoryVersion
+Known = tuple[Memory | None, Instance | None]
+GONE: Known = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,8 @@ class Shown:
     memory: Memory | None
     has_changed: bool
     text: str
+    origin: Instance | None = None
+    """The instance that shares it, when it is not this one's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +41,22 @@ class Replay:
 
 def replay(scope: Scope, account: Account) -> Replay:
     ids = [line.memory_id for line in account.given]
-    memories = {memory.id: memory for memory in readable(scope).filter(id__in=ids)} if ids else {}
-    earlier = _as_they_were(scope, list(memories), account.at)
-    shown = [_shown(line, memories.get(line.memory_id), earlier.get(line.memory_id)) for line in account.given]
+    own = {memory.id: memory for memory in readable(scope).filter(id__in=ids)} if ids else {}
+    shared = shared_among(scope, [id for id in ids if id not in own])
+    memories: dict[UUID, Known] = {**{id: (memory, None) for id, memory in own.items()}, **shared}
+    earlier = _as_they_were(scope, list(own), account.at)
+    shown = [_shown(line, *memories.get(line.memory_id, GONE), earlier.get(line.memory_id)) for line in account.given]
     lines = {one.line.memory_id: Placed(one.text, one.line.form) for one in shown if one.memory}
     procedures = _procedures(scope, account)
     is_complete = len(lines) == len(shown) and len(procedures) == len(account.procedures) and not account.has_summary
     return Replay(rendered(lines | procedures).text, shown, is_complete)
+
+
+def shared_among(scope: Scope, ids: Sequence[UUID]) -> dict[UUID, tuple[Memory, Instance]]:
+    """Those of them that another instance shares with this one, and which."""
+    sources = origins(scope) if ids else {}
+    rows = shared_with(scope, sources.values(), Filters()).filter(id__in=ids) if sources else []
+    return {memory.id: (memory, sources[memory.instance_id]) for memory in rows}
 
 
 def _procedures(scope: Scope, account: Account) -> dict[UUID, Placed]:
@@ -58,12 +73,12 @@ def _as_they_were(scope: Scope, ids: Sequence[UUID], moment: datetime) -> Mappin
     return {version.memory_id: version for version in versions.order_by("-number")} if ids else {}
 
 
-def _shown(line: GivenLine, memory: Memory | None, version: MemoryVersion | None) -> Shown:
+def _shown(line: GivenLine, memory: Memory | None, origin: Instance | None, version: MemoryVersion | None) -> Shown:
     if memory is None:
         return Shown(line, None, False, "")
     said: Said = version or memory
-    entry = Entry(memory.id, said.role.upper(), said.key or short_name(memory.id), [])
-    return Shown(line, memory, version is not None, line_for(entry, _wording(line, said)))
+    entry = Entry(memory.id, said.role.upper(), name_of(memory.id, said.key, origin), [])
+    return Shown(line, memory, version is not None, line_for(entry, _wording(line, said)), origin)
 
 
 def _wording(line: GivenLine, said: Said) -> str:

@@ -3,10 +3,8 @@
 Reads fail open: when the embedder does not answer, words alone are searched, and the answer says so and why.
 """
 
-import re
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -15,20 +13,37 @@ from django.db import connection, transaction
 from accounts.access import Scope
 from instances.models import Instance
 from memories.embedding import Unavailable, embed_query, model_of
-from memories.filters import Filters, matching, readable
-from memories.listing import length
+from memories.filters import Filters, as_sql, matching
+from memories.listing import Lengths, lengths
 from memories.models import Memory, MemoryVersion
 from memories.offline_embedder import MODEL as OFFLINE
 from memories.query import Phrase, Query, read_query
-from memories.search_sql import EXACT_UP_TO, HUGE, LARGE, RERANK, SCOPED, WHOLE, WORD_BUDGET, statement
+from memories.search_sql import (
+    EXACT_UP_TO,
+    HUGE,
+    INDEXED,
+    LARGE,
+    PLANNING,
+    RERANK,
+    SCOPED,
+    WHOLE,
+    WORD_BUDGET,
+    Narrowing,
+    each_if,
+    only,
+    statement,
+    without_private,
+)
+from memories.sharing import SharedHit, search_shared
+from memories.spelling import corrected_query, similar_words
+from memoryconsole.postgres.halfvec import HalfVector
+from memoryconsole.reading import row_of
 
 Mode = Literal["hybrid", "keyword", "vector"]
 
 # How much the context list trusts vectors against words. Hashed vectors know words, not meaning.
 TRUST, TRUST_OFFLINE = 0.4, 0.2
 RERANK_OFFLINE = 1_000
-# Under a filter going through what it leaves is still the fastest at this many times the size.
-FILTERED_TIMES = 4
 
 
 class Found(NamedTuple):
@@ -57,6 +72,8 @@ class Hit:
     memory: Memory
     found: Found
     version: MemoryVersion | None = None
+    origin: Instance | None = None
+    """The instance that shares it, when it is not this one's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +83,8 @@ class Results:
     mode: Mode
     reason: str = ""
     """Why the search was not what was asked for; empty when it was."""
+    code: str = ""
+    """The same in a word."""
     corrected: Mapping[str, str] = field(default_factory=dict)
     """Words that are nowhere, and what was looked for instead."""
 
@@ -83,16 +102,16 @@ def search(
     query = read_query(text, typing=typing)
     if query.is_empty:
         return Results([], 0, mode)
-    vector, reason = _vector(scope.instance, query) if mode != "keyword" else (None, "")
+    vector, why = _vector(scope.instance, query) if mode != "keyword" else (None, Why())
     if vector is None and mode == "vector":
-        return Results([], 0, "vector", reason)
+        return Results([], 0, "vector", *why)
     used: Mode = mode if vector is not None else "keyword"
-    found, total, worded = _page(scope, query, filters, used, vector, limit, offset)
-    corrected = similar_words(scope, query) if used != "vector" and not worded else {}
+    hits, total, has_words = _page(scope, query, filters, used, vector, limit, offset)
+    corrected = similar_words(scope, query) if used != "vector" and not has_words else {}
     if corrected:
-        query = _corrected(query, corrected)
-        found, total, _ = _page(scope, query, filters, used, vector, limit, offset)
-    return Results(_hits(scope, found), total, used, reason, corrected)
+        query = corrected_query(query, corrected)
+        hits, total, _ = _page(scope, query, filters, used, vector, limit, offset)
+    return Results(hits, total, used, *why, corrected)
 
 
 def _page(
@@ -103,25 +122,36 @@ def _page(
     vector: Sequence[float] | None,
     limit: int,
     offset: int,
-) -> tuple[list[Found], int, int]:
-    """The rows of a page, how many hits there are in all, and how many of them say a word of the query."""
-    found = _find(scope, query, filters, mode, vector, limit, offset)
+) -> tuple[list[Hit], int, bool]:
+    """The hits of a page, how many there are in all, and whether any of them says a word of the query."""
+    own, shared = _find(scope, query, filters, mode, vector, limit, offset)
     # A page behind the last one has no row that could tell.
-    first = found or (_find(scope, query, filters, mode, vector, 1, 0) if offset else [])
-    return (found, first[0].total, first[0].worded) if first else (found, 0, 0)
+    first = own or (_find(scope, query, filters, mode, vector, 1, 0)[0] if offset else [])
+    total, worded = (first[0].found.total, first[0].found.worded) if first else (0, 0)
+    if not shared:
+        return own, total, bool(worded)
+    has_words = bool(worded) or any(hit.keyword_score for hit in shared)
+    return placed(own, shared, _trust(scope.instance))[offset : offset + limit], total + len(shared), has_words
 
 
-def _vector(instance: Instance, query: Query) -> tuple[list[float] | None, str]:
+class Why(NamedTuple):
+    """Why there is no vector to search with."""
+
+    reason: str = ""
+    code: str = ""
+
+
+def _vector(instance: Instance, query: Query) -> tuple[list[float] | None, Why]:
     """The query's vector by the model the instance's vectors were made with, or why there is none."""
     if not instance.embedding_model:
-        model = model_of(instance)
-        if not model:
-            return None, "No OpenAI or Azure key reaches this instance, so search finds words but not meaning."
-        return None, "No memory has a vector yet, so search finds words but not meaning."
+        if not model_of(instance):
+            reason = "No OpenAI or Azure key reaches this instance, so search finds words but not meaning."
+            return None, Why(reason, "no_key")
+        return None, Why("No memory has a vector yet, so search finds words but not meaning.", "no_vectors")
     try:
-        return embed_query(instance, query.text, model=instance.embedding_model), ""
+        return embed_query(instance, query.text, model=instance.embedding_model), Why()
     except Unavailable as unavailable:
-        return None, f"{unavailable.reason} Search finds words but not meaning."
+        return None, Why(f"{unavailable.reason} Search finds words but not meaning.", unavailable.code)
 
 
 def _find(
@@ -132,74 +162,153 @@ def _find(
     vector: Sequence[float] | None,
     limit: int,
     offset: int,
-) -> list[Found]:
-    instance = scope.instance
-    chunks = length(scope)
-    narrows = bool(filters.narrowing().keys() - {"includeSuperseded"}) or query.has_conditions
-    is_filtered = narrows or scope.private_memories_of is not None
-    allowed, parameters = _allowed(scope, filters, query) if is_filtered else ("", {})
-    form = _form(instance, chunks, filters, allowed, parameters)
-    sql = statement(
-        mode=mode,
-        form=form,
-        is_filtered=is_filtered,
-        allowed=allowed,
-        instance=instance.id,
-        generation=instance.embedding_generation,
+) -> tuple[list[Hit], list[SharedHit]]:
+    """The hits of a page; if others share some as well, those and all own hits up to the end of that page."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(PLANNING)
+        sql, parameters = prepared(scope, query, filters, mode, vector)
+        shared = search_shared(scope, filters, parameters)
+        page = {"limit": offset + limit, "offset": 0} if shared else {"limit": limit, "offset": offset}
+        cursor.execute(sql, {**parameters, **page})
+        rows = cursor.fetchall()
+    return _hits(scope, rows), shared
+
+
+def placed(own: Sequence[Hit], shared: Sequence[SharedHit], trust: float) -> list[Hit]:
+    """Shared hits among the own ones: each before the first own hit that words and meaning speak for less."""
+    best = max([hit.found.keyword_score or 0 for hit in own] + [hit.keyword_score or 0 for hit in shared] + [1e-9])
+
+    def evidence(similarity: float | None, score: float | None) -> float:
+        return trust * (similarity or 0) + (1 - trust) * (score or 0) / best
+
+    waiting = sorted(shared, key=lambda hit: (evidence(hit.similarity, hit.keyword_score), hit.memory.id), reverse=True)
+    order: list[Hit] = []
+    for hit in own:
+        least = evidence(hit.found.similarity, hit.found.keyword_score)
+        while waiting and evidence(waiting[0].similarity, waiting[0].keyword_score) > least:
+            order.append(_with_score(waiting.pop(0), hit.found.final))
+        order.append(hit)
+    for left in waiting:
+        score = own[-1].found.final if own else evidence(left.similarity, left.keyword_score)
+        order.append(_with_score(left, score))
+    return order
+
+
+def _with_score(hit: SharedHit, final: float) -> Hit:
+    """The score of the place it takes."""
+    found = Found(
+        memory_id=hit.memory.id,
+        vector_rank=None,
+        similarity=hit.similarity,
+        vector_rrf=0.0,
+        keyword_rank=None,
+        keyword_score=hit.keyword_score,
+        keyword_rrf=0.0,
+        context_rank=None,
+        context_rrf=0.0,
+        final=final,
+        total=0,
+        content=hit.content,
+        version_id=None,
+        matched=hit.matched,
+        worded=0,
     )
+    return Hit(hit.memory, found, origin=hit.origin)
+
+
+def prepared(
+    scope: Scope, query: Query, filters: Filters, mode: Mode, vector: Sequence[float] | None
+) -> tuple[str, dict[str, Any]]:
+    """The statement for this search and its parameters, but for which page of it is wanted."""
+    instance = scope.instance
+    sizes = lengths(scope)
     is_offline = instance.embedding_model == OFFLINE
-    parameters |= {
+    parameters: dict[str, Any] = {
         "instance": instance.id,
         "language": instance.language,
         "text": query.text,
         "prefix": query.prefix,
-        "vector": "[" + ",".join(f"{x:.5g}" for x in vector) + "]" if vector is not None else None,
+        "vector": HalfVector.of(vector) if vector is not None else None,
         "generation": instance.embedding_generation,
-        "trust": 0.0 if vector is None else TRUST_OFFLINE if is_offline else TRUST,
+        "trust": _trust(instance) if vector is not None else 0.0,
         "superseded": bool(filters.include_superseded),
-        "chunks": float(chunks),
-        "limit": limit,
-        "offset": offset,
+        "reader": scope.private_memories_of,
+        "chunks": float(sizes.all),
         "budget": WORD_BUDGET,
-        "rerank": RERANK_OFFLINE if is_offline else RERANK,
     }
-    with transaction.atomic() if form == HUGE else nullcontext(), connection.cursor() as cursor:
-        if form == HUGE:
-            cursor.execute(SCAN_WIDELY)
-        cursor.execute(sql, parameters)
-        return [Found(*row) for row in cursor.fetchall()]
+    form, narrowing = _form(scope, query, filters, sizes, parameters)
+    sql = statement(
+        mode=mode,
+        form=form,
+        narrowing=narrowing,
+        rerank=RERANK_OFFLINE if is_offline else RERANK,
+        has_reader=scope.private_memories_of is not None,
+        instance=instance.id,
+        generation=instance.embedding_generation,
+    )
+    return sql, parameters
 
 
-# For this transaction: look at as many candidates as are put in order later, and go on while filters take them away.
-SCAN_WIDELY = """
-SELECT set_config('hnsw.ef_search', '400', true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
-       set_config('hnsw.max_scan_tuples', '100000', true)
-"""
+def _trust(instance: Instance) -> float:
+    return TRUST_OFFLINE if instance.embedding_model == OFFLINE else TRUST
 
 
-def _form(instance: Instance, chunks: int, filters: Filters, allowed: str, parameters: Mapping[str, Any]) -> str:
+def _form(
+    scope: Scope, query: Query, filters: Filters, sizes: Lengths, parameters: dict[str, Any]
+) -> tuple[str, Narrowing]:
     """Chosen by counting, not by the planner: it takes an index scan for cheap where it is not."""
-    if chunks <= EXACT_UP_TO:
-        return SCOPED if allowed else WHOLE
-    if filters.include_superseded and not allowed:
-        return WHOLE
+    instance, is_small = scope.instance, sizes.all <= EXACT_UP_TO
     large = HUGE if instance.indexed_generation == instance.embedding_generation else LARGE
-    if not allowed:
-        return large
-    most = EXACT_UP_TO * FILTERED_TIMES
+    whole = WHOLE if is_small or filters.include_superseded else large
+    hides = scope.private_memories_of is not None and sizes.private > 0
+    is_narrow = bool(filters.narrowing().keys() - {"includeSuperseded"}) or query.has_conditions
+    if not is_narrow and not hides:
+        return whole, Narrowing()
+    if not is_narrow and sizes.private <= EXACT_UP_TO:
+        return whole, without_private()
+    allowed = _allowed(scope, filters, query, parameters)
+    if is_small or _are_few(allowed, parameters):
+        return SCOPED, only(allowed)
+    if large == HUGE and _are_near(scope, allowed, parameters):
+        return HUGE, each_if(allowed)
+    return LARGE, only(allowed)
+
+
+def _are_few(allowed: str, parameters: Mapping[str, Any]) -> bool:
+    """So few that each of them can be looked at."""
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT count(*) FROM ({allowed} LIMIT {most + 1}) AS first_ones", parameters)
-        return SCOPED if cursor.fetchone()[0] <= most else large
+        cursor.execute(f"SELECT count(*) FROM ({allowed} LIMIT {EXACT_UP_TO + 1}) AS first_ones", parameters)
+        return bool(cursor.fetchone()[0] <= EXACT_UP_TO)
 
 
-def _allowed(scope: Scope, filters: Filters, query: Query) -> tuple[str, dict[str, Any]]:
-    """The ids that filters and conditions leave, as SQL with named parameters: the list and search never disagree."""
-    sql, values = matching(scope, filters).order_by().values("id").query.sql_with_params()
-    names = iter(range(len(values)))
-    named = re.sub("%s", lambda _: f"%(filter{next(names)})s", sql)
-    parameters: dict[str, Any] = {f"filter{n}": value for n, value in enumerate(values)}
+# A vector index is worth asking if it does not have to pass over too much that the filters leave out.
+NEAR = """
+WITH sketch AS MATERIALIZED (SELECT binary_quantize(%(vector)s::halfvec(1536))::bit(1536) AS wanted)
+SELECT coalesce(avg({passes}::int), 1) FROM (
+    SELECT e.memory_id FROM memories_embedding e
+    WHERE {indexed} ORDER BY e.bits <~> (SELECT wanted FROM sketch) LIMIT 200
+) AS near
+"""
+NEAR_SHARE = 0.25
+
+
+def _are_near(scope: Scope, allowed: str, parameters: Mapping[str, Any]) -> bool:
+    """Whether enough of what is near the query passes the filters; without a vector words alone choose candidates."""
+    if parameters["vector"] is None:
+        return True
+    instance = scope.instance
+    passes = f"coalesce({each_if(allowed).of('near.memory_id')}, false)"
+    indexed = INDEXED.format(instance=instance.id, generation=instance.embedding_generation)
+    with connection.cursor() as cursor:
+        cursor.execute(NEAR.format(passes=passes, indexed=indexed), parameters)
+        return bool(cursor.fetchone()[0] >= NEAR_SHARE)
+
+
+def _allowed(scope: Scope, filters: Filters, query: Query, parameters: dict[str, Any]) -> str:
+    """The ids that filters and conditions leave, as SQL whose values join the parameters."""
+    named = as_sql(matching(scope, filters), parameters)
     if not query.has_conditions:
-        return named, parameters
+        return named
     parameters |= {
         "says_in": scope.instance.id,
         "says_language": scope.instance.language,
@@ -208,7 +317,7 @@ def _allowed(scope: Scope, filters: Filters, query: Query) -> tuple[str, dict[st
     conditions = [SAYS.format(wanted=_wanted(phrases, parameters)) for phrases in query.required]
     if query.excluded:
         conditions.append(SAYS_NOT.format(wanted=_wanted(query.excluded, parameters)))
-    return f"SELECT id FROM ({named}) AS filtered WHERE {' AND '.join(conditions)}", parameters
+    return f"SELECT id FROM ({named}) AS filtered WHERE {' AND '.join(conditions)}"
 
 
 # Of a memory, not of a chunk: what is excluded may not stand in any of them, and phrases may stand in several.
@@ -233,73 +342,10 @@ def _wanted(phrases: Sequence[Phrase], parameters: dict[str, Any]) -> str:
     return " || ".join(choices)
 
 
-def _hits(scope: Scope, found: Sequence[Found]) -> list[Hit]:
-    ids = [row.memory_id for row in found]
-    memories = {memory.id: memory for memory in readable(scope).filter(id__in=ids)}
-    old = [row.version_id for row in found if row.version_id]
-    versions = {
-        version.id: version for version in MemoryVersion.objects.filter(instance=scope.instance, id__in=old) if old
-    }
-    return [
-        Hit(memories[row.memory_id], row, versions.get(row.version_id) if row.version_id else None)
-        for row in found
-        if row.memory_id in memories
-    ]
-
-
-# Words of the instance that look like the ones nobody wrote, by the letters they share.
-SIMILAR = """
-WITH known AS MATERIALIZED (SELECT word, ndoc FROM ts_stat(%(chunks)s) WHERE length(word) > 2),
-wanted AS MATERIALIZED (
-    SELECT word, tsvector_to_array(memories_words(%(language)s::text::regconfig, '', word, '')) AS cut
-    FROM unnest(%(words)s::text[]) AS word
-)
-SELECT DISTINCT ON (wanted.word) wanted.word, known.word
-FROM wanted JOIN known ON known.word %% wanted.word OR known.word %% wanted.cut[1]
-WHERE cardinality(wanted.cut) > 0 AND NOT EXISTS (SELECT FROM known AS same WHERE same.word = ANY(wanted.cut))
-ORDER BY wanted.word, greatest(similarity(known.word, wanted.word), similarity(known.word, wanted.cut[1])) DESC,
-         known.ndoc DESC, known.word
-"""
-
-
-# How one of these words is written: the index knows its stem alone.
-SPELLING = """
-SELECT lower(token)
-FROM (
-    SELECT c.who, c.content, c.about FROM memories_chunk c
-    WHERE c.instance_id = %(instance)s::uuid AND c.live {private}
-      AND c.words @@ array_to_tsvector(ARRAY[%(stem)s::text])::text::tsquery
-    LIMIT 20
-) AS examples, ts_parse('default', concat_ws(' ', who, content, about))
-WHERE %(stem)s = ANY(tsvector_to_array(to_tsvector(%(language)s::text::regconfig, token)))
-ORDER BY similarity(token, %(wanted)s) DESC, token
-LIMIT 1
-"""
-# A word of somebody's private memory is nobody else's suggestion.
-NOT_PRIVATE = """
-AND c.memory_id NOT IN (SELECT id FROM memories_memory WHERE instance_id = '{}' AND visibility = 'private')"""
-
-
-def similar_words(scope: Scope, query: Query) -> dict[str, str]:
-    """For each word that is nowhere, the most similar word that is somewhere."""
-    words = re.findall(r"[^\W_]{3,}", query.text.lower())[:8]
-    if not words:
-        return {}
-    instance = scope.instance
-    private = NOT_PRIVATE.format(instance.id) if scope.private_memories_of is not None else ""
-    sample = (
-        f"SELECT c.words FROM memories_chunk c WHERE c.instance_id = '{instance.id}' AND c.live {private} LIMIT 20000"
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(SIMILAR, {"words": words, "chunks": sample, "language": instance.language})
-        stems = dict(cursor.fetchall())
-        for word, stem in stems.items():
-            named = {"instance": instance.id, "language": instance.language, "stem": stem, "wanted": word}
-            cursor.execute(SPELLING.format(private=private), named)
-            stems[word] = (cursor.fetchone() or [stem])[0]
-    return stems
-
-
-def _corrected(query: Query, corrected: Mapping[str, str]) -> Query:
-    words = [corrected.get(word.lower(), word) for word in query.text.split()]
-    return replace(query, text=" ".join([*words, *corrected.values()]), prefix="")
+def _hits(scope: Scope, rows: Sequence[tuple[Any, ...]]) -> list[Hit]:
+    width = len(Found._fields)
+    found = [(Found(*row[:width]), row_of(Memory, row[width:])) for row in rows]
+    old = [hit.version_id for hit, _ in found if hit.version_id]
+    kept = MemoryVersion.objects.filter(instance=scope.instance, id__in=old) if old else []
+    versions = {version.id: version for version in kept}
+    return [Hit(memory, hit, versions.get(hit.version_id) if hit.version_id else None) for hit, memory in found]

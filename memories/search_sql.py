@@ -7,7 +7,11 @@ Every parameter is named and cast: PostgreSQL would take a small number for a sm
 depends on the query alone is computed once in a materialised step, not per row.
 """
 
+from typing import NamedTuple
 from uuid import UUID
+
+from memories.models import Memory
+from memoryconsole.reading import columns_of
 
 # Taken from the first places of the two plain lists; the context list weighs more, and reaches deeper.
 PLAIN_DEPTH = 10
@@ -18,31 +22,79 @@ EXACT_UP_TO = 5_000
 RERANK = 400
 WORD_BUDGET = 4_000
 
+
+# For this transaction. The form of the statement is chosen by counting, so the plan may be made once and kept, and it
+# never reads a whole table or starts helpers for what takes milliseconds. A vector index is to look at as many
+# candidates as are put in order later, and to go on while filters take them away.
+PLANNING = """
+SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
+       set_config('max_parallel_workers_per_gather', '0', true), set_config('hnsw.ef_search', '400', true),
+       set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.max_scan_tuples', '40000', true)
+"""
+
+
+def quoted(word: str) -> str:
+    """SQL that writes the word in this column as a text-search query takes it."""
+    return rf"'''' || replace(replace({word}, '\', '\\'), '''', '''''') || ''''"
+
+
 # The query's words, cut by the function that cut the chunks. The word still being typed counts from its beginning.
-TYPED = r"""
+TYPED = """
 WITH typed AS MATERIALIZED (
-    SELECT word, '''' || replace(replace(word, '\', '\\'), '''', '''''') || '''' AS quoted, ':' AS sign
+    SELECT word, {quoted} AS quoted, ':' AS sign
     FROM unnest(tsvector_to_array(memories_words(%(language)s::text::regconfig, '', %(text)s::text, ''))) AS word
     UNION ALL
-    SELECT word || '*', '''' || replace(replace(word, '\', '\\'), '''', '''''') || '''' || ':*', ''
+    SELECT word || '*', {quoted} || ':*', ''
     FROM (VALUES (%(prefix)s::text)) AS p (word) WHERE word <> ''
     LIMIT 64
 ),
-point AS MATERIALIZED (SELECT %(vector)s::text::halfvec(1536) AS wanted),
+point AS MATERIALIZED (SELECT %(vector)s::halfvec(1536) AS wanted),
 average AS MATERIALIZED (
     SELECT greatest(avg(length), 1)::float8 AS length
-    FROM (SELECT length FROM memories_chunk WHERE instance_id = %(instance)s::uuid LIMIT 300) AS sample
+    FROM (SELECT length FROM memories_chunk WHERE instance_id = %(instance)s::uuid ORDER BY id LIMIT 300) AS sample
 ),
-"""
+""".format(quoted=quoted("word"))
 
-# Which chunks count at all; {filters} is empty or starts with AND.
+# Which chunks count at all.
 CHUNKS = """
     FROM memories_chunk c
-    WHERE c.instance_id = %(instance)s::uuid AND (c.live OR %(superseded)s::boolean){filters}
+    WHERE c.instance_id = %(instance)s::uuid AND (c.live OR %(superseded)s::boolean) AND {narrowed}
 """
-FILTERS = "\n      AND c.memory_id IN (SELECT id FROM allowed)"
-ALLOWED = "allowed AS MATERIALIZED ({allowed}),"
 WHOLE, SCOPED, LARGE, HUGE = "whole", "scoped", "large", "huge"
+
+
+class Narrowing(NamedTuple):
+    """Which memories may be found: a step of the statement, and a condition on the `{id}` of a memory."""
+
+    step: str = ""
+    condition: str = "true"
+
+    def of(self, id: str) -> str:
+        return self.condition.replace("{id}", id)
+
+
+def only(allowed: str) -> Narrowing:
+    """Those that `allowed`, a query for ids, finds: looked up once."""
+    return Narrowing(f"allowed AS MATERIALIZED ({allowed}),", "{id} IN (SELECT id FROM allowed)")
+
+
+def each_if(allowed: str) -> Narrowing:
+    """The same where it leaves tens of thousands: asked of every candidate, and of nobody else.
+
+    A subquery for a single value, because EXISTS would be turned into a join with all of them.
+    """
+    return Narrowing(condition=f"(SELECT true FROM ({allowed}) AS passing WHERE passing.id = {{id}})")
+
+
+def without_private() -> Narrowing:
+    """All but the few private memories of others."""
+    return Narrowing(f"hidden AS MATERIALIZED ({HIDDEN}),", "{id} NOT IN (SELECT id FROM hidden)")
+
+
+HIDDEN = """
+    SELECT id FROM memories_memory
+    WHERE instance_id = %(instance)s::uuid AND visibility = 'private' AND owner <> %(reader)s::text
+"""
 
 TERM = """
 term AS MATERIALIZED (SELECT word, quoted, sign, quoted::tsquery AS wanted FROM typed),
@@ -61,9 +113,11 @@ matched AS MATERIALIZED (
 # Filters that leave a few thousand chunks, of an instance of any size: start from those.
 SCOPE = """
 scope AS MATERIALIZED (
-    SELECT c.id, c.memory_id, c.length, c.words
-    FROM allowed a JOIN memories_chunk c ON c.instance_id = %(instance)s::uuid AND c.memory_id = a.id
-    WHERE c.live OR %(superseded)s::boolean
+    SELECT c.* FROM allowed a CROSS JOIN LATERAL (
+        SELECT c.id, c.memory_id, c.length, c.words FROM memories_chunk c
+        WHERE c.instance_id = %(instance)s::uuid AND c.memory_id = a.id AND (c.live OR %(superseded)s::boolean)
+        OFFSET 0
+    ) AS c
 ),
 """
 MATCHED_SCOPED = """
@@ -141,53 +195,49 @@ keyword AS MATERIALIZED (
 ),
 """
 
-# Grouped before they are cut off: the many chunks of a long memory take one place, not those of others.
-VECTORS_EXACT = """
+# Grouped before they are cut off: the many chunks of a long memory take one place, not those of others. Distances are
+# computed before anything is sorted or grouped, which then need not carry the vectors along.
+NEAREST = """
 nearest AS MATERIALIZED (
-    SELECT e.memory_id, min(e.vector <=> (SELECT wanted FROM point)) AS distance
+    SELECT memory_id, min(distance) AS distance
+    FROM ({distances} OFFSET 0) AS compared
+    GROUP BY memory_id ORDER BY distance, memory_id DESC LIMIT {nearest}
+),
+"""
+
+VECTORS_EXACT = """
+    SELECT e.memory_id, e.vector <=> (SELECT wanted FROM point) AS distance
     FROM memories_embedding e
     WHERE e.instance_id = %(instance)s::uuid AND e.generation = %(generation)s::smallint
-      AND (e.live OR %(superseded)s::boolean) AND (SELECT wanted FROM point) IS NOT NULL{filters}
-    GROUP BY e.memory_id ORDER BY distance, e.memory_id DESC LIMIT {nearest}
-),
+      AND (e.live OR %(superseded)s::boolean) AND (SELECT wanted FROM point) IS NOT NULL AND {narrowed}
 """
 
-VECTORS_SCOPED = """
-nearest AS MATERIALIZED (
-    SELECT e.memory_id, min(e.vector <=> (SELECT wanted FROM point)) AS distance
-    FROM scope c JOIN memories_embedding e ON e.instance_id = %(instance)s::uuid AND e.chunk_id = c.id
-    WHERE e.generation = %(generation)s::smallint AND (SELECT wanted FROM point) IS NOT NULL
-    GROUP BY e.memory_id ORDER BY distance, e.memory_id DESC LIMIT {nearest}
-),
+# The vectors of the chunks that an earlier step has chosen.
+VECTORS_OF = """
+    SELECT e.memory_id, e.vector <=> (SELECT wanted FROM point) AS distance
+    FROM {chosen} c CROSS JOIN LATERAL (
+        SELECT e.memory_id, e.vector FROM memories_embedding e
+        WHERE e.instance_id = %(instance)s::uuid AND e.chunk_id = c.id AND e.generation = %(generation)s::smallint
+        OFFSET 0
+    ) AS e
+    WHERE (SELECT wanted FROM point) IS NOT NULL
 """
-
-IN_SCAN = "= %(instance)s::uuid AND e.generation = %(generation)s::smallint AND e.live"
-IN_INDEX = "= '{instance}' AND e.generation = {generation} AND e.live"
 
 # A sign per dimension finds the neighbourhood, the full vectors put it in order.
-VECTORS_BITS = """
+SKETCH = """
 sketch AS MATERIALIZED (SELECT binary_quantize(wanted)::bit(1536) AS wanted FROM point),
 rough AS MATERIALIZED (
-    SELECT e.chunk_id FROM memories_embedding e
-    WHERE e.instance_id = %(instance)s::uuid AND e.generation = %(generation)s::smallint AND e.live
-      AND (SELECT wanted FROM sketch) IS NOT NULL{filters}
-    ORDER BY e.bits <~> (SELECT wanted FROM sketch) LIMIT %(rerank)s::bigint
-),
-nearest AS MATERIALIZED (
-    SELECT e.memory_id, min(e.vector <=> (SELECT wanted FROM point)) AS distance
-    FROM rough r JOIN memories_embedding e ON e.instance_id = %(instance)s::uuid
-         AND e.chunk_id = r.chunk_id AND e.generation = %(generation)s::smallint
-    GROUP BY e.memory_id ORDER BY distance, e.memory_id DESC LIMIT {nearest}
+    SELECT e.chunk_id AS id FROM memories_embedding e
+    WHERE {scanned} AND (SELECT wanted FROM sketch) IS NOT NULL AND {narrowed}
+    ORDER BY e.bits <~> (SELECT wanted FROM sketch) LIMIT {rerank}
 ),
 """
-# The same through the index of a huge instance, which is only seen by a statement that names the instance itself.
-VECTORS_HNSW = VECTORS_BITS.replace(
-    "= %(instance)s::uuid AND e.generation = %(generation)s::smallint AND e.live", IN_INDEX
-)
-VECTOR_FILTERS = "\n      AND e.memory_id IN (SELECT id FROM allowed)"
+SCANNED = "e.instance_id = %(instance)s::uuid AND e.generation = %(generation)s::smallint AND e.live"
+# The index of a huge instance is only seen by a statement that names the instance itself.
+INDEXED = "e.instance_id = '{instance}' AND e.generation = {generation} AND e.live"
 
-# Whoever joins as a neighbour passes what every hit has to pass.
-NEIGHBOUR_FILTERS = " AND m.id IN (SELECT id FROM allowed)"
+# Asked of every hit again, because a memory may have been made private since the statement was chosen.
+READER = " AND (m.visibility <> 'private' OR m.owner = %(reader)s::text)"
 
 FUSED = """
 vector AS MATERIALIZED (
@@ -209,7 +259,7 @@ candidate AS MATERIALIZED (
     ) AS c
     JOIN memories_memory m ON m.instance_id = %(instance)s::uuid AND m.id = c.memory_id
     WHERE (m.listed OR (%(superseded)s::boolean AND m.status = 'superseded'))
-      AND (m.expires_at IS NULL OR m.expires_at > now())
+      AND (m.expires_at IS NULL OR m.expires_at > statement_timestamp()){reader}
 ),
 -- What was said within two places of the 50 best may be the answer even if no word of it matches.
 everyone AS MATERIALIZED (
@@ -221,7 +271,7 @@ everyone AS MATERIALIZED (
         FROM (SELECT conversation, place FROM candidate ORDER BY own DESC, memory_id DESC LIMIT 50) AS top
         JOIN memories_memory m ON m.instance_id = %(instance)s::uuid AND m.source_conversation_id = top.conversation
              AND m.conversation_position BETWEEN top.place - 2 AND top.place + 2
-        WHERE m.listed AND (m.expires_at IS NULL OR m.expires_at > now()){neighbours}
+        WHERE m.listed AND (m.expires_at IS NULL OR m.expires_at > statement_timestamp()){reader} AND {narrowed}
     ) AS both_kinds
     GROUP BY memory_id, conversation, place
 ),
@@ -269,7 +319,7 @@ fused AS MATERIALIZED (
     ) AS n
     JOIN memories_memory m ON m.instance_id = %(instance)s::uuid AND m.id = n.memory_id
     WHERE (m.listed OR (%(superseded)s::boolean AND m.status = 'superseded'))
-      AND (m.expires_at IS NULL OR m.expires_at > now())
+      AND (m.expires_at IS NULL OR m.expires_at > statement_timestamp()){reader}
 ),
 """
 
@@ -287,8 +337,9 @@ page AS MATERIALIZED (
 )
 SELECT p.memory_id, p.vector_rank, p.similarity, p.vector_rrf, p.keyword_rank, p.keyword_score, p.keyword_rrf,
        p.context_rank, p.context_rrf, p.final, p.total, best.content, best.version_id, best.matched,
-       p.worded
-FROM page p LEFT JOIN LATERAL (
+       p.worded, {memory}
+FROM page p JOIN memories_memory m ON m.instance_id = %(instance)s::uuid AND m.id = p.memory_id
+LEFT JOIN LATERAL (
     SELECT c.content, c.version_id, ARRAY(SELECT t.word FROM term t WHERE c.words @@ t.wanted) AS matched
     FROM memories_chunk c
     WHERE c.instance_id = %(instance)s::uuid AND c.memory_id = p.memory_id AND (c.live OR %(superseded)s::boolean)
@@ -303,39 +354,54 @@ def statement(
     *,
     mode: str,
     form: str,
-    is_filtered: bool,
-    allowed: str,
+    narrowing: Narrowing,
+    rerank: int,
+    has_reader: bool,
     instance: UUID,
     generation: int,
 ) -> str:
-    """The statement for one search: `form` by size, `allowed` a query for the ids the filters leave."""
-    chunks = CHUNKS.format(filters=FILTERS if is_filtered else "")
-    words = {
-        WHOLE: TERM + MATCHED_EXACT.format(chunks=chunks) + SCORED.format(total="%(chunks)s"),
-        SCOPED: TERM + MATCHED_SCOPED + SCORED.format(total="(SELECT count(*) FROM scope)"),
-        LARGE: WORDS_LARGE.format(chunks=chunks),
-        HUGE: WORDS_LARGE.format(chunks=chunks),
-    }[form]
-    vectors = {WHOLE: VECTORS_EXACT, SCOPED: VECTORS_SCOPED, LARGE: VECTORS_BITS, HUGE: VECTORS_HNSW}[form]
+    """The statement for one search: `form` by size; with a reader, none but their own private memories."""
     is_vector = mode == "vector"
+    fused = (VECTOR_ONLY if is_vector else FUSED).format(
+        vector_depth=VECTOR_DEPTH,
+        keyword_depth=KEYWORD_DEPTH,
+        plain_depth=PLAIN_DEPTH,
+        context_weight=CONTEXT_WEIGHT,
+        reader=READER if has_reader else "",
+        narrowed=narrowing.of("m.id"),
+    )
     parts = [
         TYPED,
-        ALLOWED.format(allowed=allowed) if is_filtered else "",
+        narrowing.step,
         SCOPE if form == SCOPED else "",
-        NO_WORDS if is_vector else words + KEYWORD.format(keyword_depth=KEYWORD_DEPTH),
-        vectors.format(
-            filters=VECTOR_FILTERS if is_filtered else "",
+        NO_WORDS if is_vector else _words(form, narrowing) + KEYWORD.format(keyword_depth=KEYWORD_DEPTH),
+        _vectors(
+            form,
+            narrowing,
             nearest=KEYWORD_DEPTH + 40 if is_vector else VECTOR_DEPTH + 20,
-            instance=instance,
-            generation=generation,
+            rerank=rerank,
+            scanned=INDEXED.format(instance=instance, generation=generation) if form == HUGE else SCANNED,
         ),
-        (VECTOR_ONLY if is_vector else FUSED).format(
-            vector_depth=VECTOR_DEPTH,
-            keyword_depth=KEYWORD_DEPTH,
-            plain_depth=PLAIN_DEPTH,
-            context_weight=CONTEXT_WEIGHT,
-            neighbours=NEIGHBOUR_FILTERS if is_filtered else "",
-        ),
-        PAGE,
+        fused,
+        PAGE.format(memory=columns_of(Memory, "m")),
     ]
     return "".join(parts)
+
+
+def _words(form: str, narrowing: Narrowing) -> str:
+    chunks = CHUNKS.format(narrowed=narrowing.of("c.memory_id"))
+    if form == WHOLE:
+        return TERM + MATCHED_EXACT.format(chunks=chunks) + SCORED.format(total="%(chunks)s")
+    if form == SCOPED:
+        return TERM + MATCHED_SCOPED + SCORED.format(total="(SELECT count(*) FROM scope)")
+    return WORDS_LARGE.format(chunks=chunks)
+
+
+def _vectors(form: str, narrowing: Narrowing, *, nearest: int, rerank: int, scanned: str) -> str:
+    narrowed = narrowing.of("e.memory_id")
+    if form == WHOLE:
+        return NEAREST.format(distances=VECTORS_EXACT.format(narrowed=narrowed), nearest=nearest)
+    if form == SCOPED:
+        return NEAREST.format(distances=VECTORS_OF.format(chosen="scope"), nearest=nearest)
+    sketch = SKETCH.format(scanned=scanned, narrowed=narrowed, rerank=rerank)
+    return sketch + NEAREST.format(distances=VECTORS_OF.format(chosen="rough"), nearest=nearest)

@@ -11,10 +11,11 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.access import Scope
+from instances.models import Instance
 from memories.diversity import choose, most_alike, words_of
 from memories.embedding import Unavailable, embed_query
 from memories.filters import Filters, matching
-from memories.listing import length
+from memories.listing import lengths
 from memories.models import Memory
 from memories.query import read_query
 from memories.ranking import Multipliers, age_in_days, multipliers, relevance
@@ -44,6 +45,8 @@ class Candidate:
     matched: Sequence[str] = ()
     passage: str = ""
     """The piece of a long memory that was found."""
+    origin: Instance | None = None
+    """The instance that shares it, when it is not this one's own."""
 
     @property
     def score(self) -> float:
@@ -102,6 +105,7 @@ def _candidate(hit: Hit, place: int, settings: Settings, now: datetime) -> Candi
         context_rank=found.context_rank,
         matched=found.matched,
         passage=found.content or "",
+        origin=hit.origin,
     )
 
 
@@ -119,7 +123,7 @@ def _near_and_far(
     scope: Scope, text: str, candidates: Sequence[Candidate], settings: Settings
 ) -> tuple[list[Candidate], list[tuple[Candidate, Cut]]]:
     lowest = settings.lowest_similarity(scope.instance)
-    telling = telling_words(length(scope))
+    telling = telling_words(lengths(scope).all)
     # How near it is only matters where the words do not speak for themselves.
     unknown = [one.memory.id for one in candidates if one.similarity is None and (one.keyword_score or 0) < telling]
     cosines = similarities(scope, text, unknown)

@@ -2,61 +2,68 @@
 
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 
 from accounts.access import Scope
-from memories.filters import readable
+from memories.filters import as_sql, readable
+from memories.listing import lengths
 from memories.models import LISTED, Memory
+from memories.search import RERANK_OFFLINE
+from memories.search_sql import EXACT_UP_TO, INDEXED, PLANNING, SCANNED, each_if
 
-# Exact as long as the instance has no more chunks than this; above, a sign per dimension chooses this many of them.
-NEIGHBOURHOOD = 5_000
 # A very long memory is compared by its first pieces.
 OWN_PIECES = 8
 
+# A sign per dimension finds the neighbourhood, the full vectors put it in order. The neighbourhood of a small instance
+# is all of it.
 NEAREST = """
 WITH own AS MATERIALIZED (
     SELECT e.vector, e.bits
     FROM memories_chunk c
-    JOIN memories_embedding e ON e.instance_id = %s::uuid AND e.chunk_id = c.id AND e.generation = %s::smallint
-    WHERE c.instance_id = %s::uuid AND c.memory_id = %s::uuid AND c.version_id IS NULL
+    JOIN memories_embedding e
+      ON e.instance_id = %(instance)s::uuid AND e.chunk_id = c.id AND e.generation = %(generation)s::smallint
+    WHERE c.instance_id = %(instance)s::uuid AND c.memory_id = %(memory)s::uuid AND c.version_id IS NULL
     ORDER BY c.position LIMIT {own_pieces}
 ),
 rough AS MATERIALIZED (
     SELECT DISTINCT near.chunk_id
     FROM own CROSS JOIN LATERAL (
         SELECT e.chunk_id FROM memories_embedding e
-        WHERE e.instance_id = %s::uuid AND e.generation = %s::smallint AND e.live{private}
+        WHERE {scanned} AND {readable}
         ORDER BY e.bits <~> own.bits LIMIT {neighbourhood}
     ) AS near
 )
 SELECT e.memory_id, 1 - min(e.vector <=> own.vector) AS cosine
 FROM rough r
-JOIN memories_embedding e ON e.instance_id = %s::uuid AND e.chunk_id = r.chunk_id AND e.generation = %s::smallint
+JOIN memories_embedding e
+  ON e.instance_id = %(instance)s::uuid AND e.chunk_id = r.chunk_id AND e.generation = %(generation)s::smallint
 CROSS JOIN own
-WHERE e.memory_id <> %s::uuid AND e.memory_id IN ({readable})
+WHERE e.memory_id <> %(memory)s::uuid
 GROUP BY e.memory_id
 ORDER BY cosine DESC, e.memory_id DESC
-LIMIT %s::bigint
+LIMIT %(limit)s::bigint
 """
-# Otherwise other people's private memories could be the whole neighbourhood.
-NOT_PRIVATE = " AND e.memory_id IN ({readable})"
 
 
 def similar(scope: Scope, memory: Memory, limit: int = 5) -> list[tuple[Memory, float]]:
     """Other listed memories the reader may see with the cosine of the best pair of chunks; none without a vector."""
     instance, rows = scope.instance, readable(scope).filter(LISTED)
-    allowed, values = rows.order_by().values("id").query.sql_with_params()
-    sees_all = scope.private_memories_of is None
+    is_indexed = instance.indexed_generation == instance.embedding_generation
+    parameters: dict[str, Any] = {
+        "instance": instance.id,
+        "generation": instance.embedding_generation,
+        "memory": memory.id,
+        "limit": limit,
+    }
     sql = NEAREST.format(
         own_pieces=OWN_PIECES,
-        neighbourhood=NEIGHBOURHOOD,
-        private="" if sees_all else NOT_PRIVATE.format(readable=allowed),
-        readable=allowed,
+        neighbourhood=EXACT_UP_TO if lengths(scope).all <= EXACT_UP_TO else RERANK_OFFLINE,
+        scanned=INDEXED.format(instance=instance.id, generation=parameters["generation"]) if is_indexed else SCANNED,
+        readable=each_if(as_sql(rows, parameters)).of("e.memory_id"),
     )
-    here = (instance.id, instance.embedding_generation)
-    parameters: tuple[Any, ...] = (*here, instance.id, memory.id, *here, *(() if sees_all else values))
-    with connection.cursor() as cursor:
-        cursor.execute(sql, (*parameters, *here, memory.id, *values, limit))
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(PLANNING)
+        cursor.execute(sql, parameters)
         cosines = dict(cursor.fetchall())
     found = {row.id: row for row in rows.filter(id__in=cosines)} if cosines else {}
     return [(found[id], cosine) for id, cosine in cosines.items() if id in found]

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import DEFERRED, QuerySet
 from django.utils import timezone
 
 from accounts.access import Scope
@@ -192,19 +192,27 @@ def _built(scope: Scope, draft: MemoryDraft, written_at: datetime | None = None)
     now = written_at or timezone.now()
     fields = {name: getattr(draft, name) for name in DRAFTED}
     redacted = _scrub(fields)
-    memory = Memory(
-        instance=scope.instance,
-        id=uuid7_at(written_at) if written_at else uuid7(),
-        source=draft.source or ("manual" if scope.actor.kind == "user" else "api"),
-        content_hash=content_hash(fields["content"]),
-        created_at=now,
-        updated_at=now,
-        last_seen_at=now,
-        **fields,
-    )
-    return memory, redacted
+    fields |= {
+        "instance_id": scope.instance.id,
+        "id": uuid7_at(written_at) if written_at else uuid7(),
+        "source": draft.source or ("manual" if scope.actor.kind == "user" else "api"),
+        "content_hash": content_hash(fields["content"]),
+        "created_at": now,
+        "updated_at": now,
+        "last_seen_at": now,
+    }
+    return _new(fields), redacted
 
 
+def _new(fields: dict[str, Any]) -> Memory:
+    """From all its columns in a row: naming them one by one costs four times as much."""
+    return Memory.from_db(None, list(_BLANK), list((_BLANK | fields).values()))
+
+
+# In the order of the columns. Lists and documents are never taken from here: a draft has them all.
+_BLANK: dict[str, Any] = {
+    column.attname: DEFERRED if column.generated else column.get_default() for column in Memory._meta.concrete_fields
+}
 DRAFTED = tuple(name for name in MemoryDraft.model_fields if name not in {"dedupe", "supersede_reason", "source"})
 
 

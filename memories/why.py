@@ -1,16 +1,18 @@
 """Why a memory was recalled, or why not: what was decided then, and where it stands now if nobody looked at it then."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from accounts.access import Scope
-from memories.filters import Filters, matching, once_readable
+from instances.models import Instance
+from memories.filters import Filters, conditions, once_readable
 from memories.injected import ROLES
-from memories.listing import length
+from memories.listing import lengths
 from memories.models import AuditEntry, Memory
 from memories.recall_account import NO_NUMBERS, Account, GivenLine, Numbers
 from memories.recall_request import as_plain_words
+from memories.replay import GONE, Known, shared_among
 from memories.search import Mode, search
 from memories.selection import is_near, number_considered, similarities, telling_words, too_far
 from memories.vocabulary import Review, Status, Visibility
@@ -44,6 +46,8 @@ class Why:
     """Whether the numbers are from the recall itself, or from the same search done again now."""
     rank: int | None = None
     tokens: int = 0
+    origin: Instance | None = None
+    """The instance that shares it, when it is not this one's own."""
 
     @property
     def cause(self) -> str:
@@ -57,9 +61,13 @@ class Why:
 def why(scope: Scope, account: Account, raw_memory_id: object) -> Why:
     """Not for transactions: the search may have to be done again."""
     id = parse_id(raw_memory_id)
-    memory = once_readable(scope).filter(id=id).first() if id else None
+    memory, origin = _there(scope, id) if id else GONE
     if id is None or (memory is None and not _was_deleted(scope, id)):
         raise NotFound("There is no such memory in this instance.")
+    return replace(_explained(scope, account, id, memory), origin=origin)
+
+
+def _explained(scope: Scope, account: Account, id: UUID, memory: Memory | None) -> Why:
     fate = account.fates.get(id)
     if isinstance(fate, GivenLine):
         causes = [Cause(fate.why, GIVEN[fate.why]), *_since(memory)]
@@ -69,7 +77,7 @@ def why(scope: Scope, account: Account, raw_memory_id: object) -> Why:
         return Why(id, memory, False, causes, fate.numbers)
     if memory is None:
         return Why(id, None, False, _since(memory))
-    barred = _barred(scope, account, memory)
+    barred = _barred(account, memory)
     if barred:
         return Why(id, memory, False, [barred])
     cause, numbers = _out_of_sight(scope, account, memory)
@@ -81,6 +89,12 @@ GIVEN = {
     "recent": "It was among the newest, which are given when nothing is found.",
     "injected": "Its role puts it into every prompt.",
 }
+
+
+def _there(scope: Scope, id: UUID) -> Known:
+    """Of this instance, also if it has expired, or shared by another one."""
+    own = once_readable(scope).filter(id=id).first()
+    return (own, None) if own else shared_among(scope, [id]).get(id, GONE)
 
 
 def _was_deleted(scope: Scope, id: UUID) -> bool:
@@ -100,7 +114,7 @@ def _over_cap(account: Account, memory: Memory | None) -> list[Cause]:
     return [Cause("injected_cap", f"Its role belongs into every prompt, but only the first {cap} by role and age do.")]
 
 
-def _barred(scope: Scope, account: Account, memory: Memory) -> Cause | None:
+def _barred(account: Account, memory: Memory) -> Cause | None:
     """What keeps it from being considered at all, whatever is asked."""
     if account.mode == "off":
         return Cause("off", account.reason)
@@ -115,12 +129,12 @@ def _barred(scope: Scope, account: Account, memory: Memory) -> Cause | None:
         return Cause("superseded", "Something newer has replaced it.")
     if memory.review == Review.PENDING:
         return Cause("unreviewed", "It waits for somebody to review it.")
-    return _filtered(scope, account, memory)
+    return _filtered(account, memory)
 
 
-def _filtered(scope: Scope, account: Account, memory: Memory) -> Cause | None:
+def _filtered(account: Account, memory: Memory) -> Cause | None:
     for name, value in account.filter.items():
-        if not matching(scope, read(Filters, {name: value})).filter(id=memory.id).exists():
+        if not Memory.objects.filter(conditions(read(Filters, {name: value})), pk=memory.pk).exists():
             shown = ", ".join(map(str, value)) if isinstance(value, list) else value
             return Cause("filter", f"It does not match the filter {name}={shown}.")
     return None
@@ -132,7 +146,7 @@ def _out_of_sight(scope: Scope, account: Account, memory: Memory) -> tuple[Cause
         return Cause("rank", f"Nothing was found, and it is not among the newest {account.settings.limit}."), NO_NUMBERS
     numbers = _numbers_now(scope, account, memory)
     lowest = account.settings.lowest_similarity(scope.instance)
-    telling = telling_words(length(scope))
+    telling = telling_words(lengths(scope).all)
     near = is_near(numbers.similarity, numbers.keyword_score, lowest=lowest, telling=telling)
     if account.mode == "hybrid" and not near:
         return Cause("threshold", too_far(numbers.similarity, lowest)), numbers

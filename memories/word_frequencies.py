@@ -8,7 +8,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from accounts.access import Scope
-from memories.listing import length
+from memories.listing import lengths
 from memories.models import Chunk, WordFrequency
 
 SAMPLE = 20_000
@@ -42,7 +42,7 @@ def count_words(scope: Scope) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         WordFrequency.objects.filter(instance=instance).delete()
         cursor.execute(COUNT, named)
-        WordFrequency.objects.create(instance=instance, word=ALL, chunks=length(scope))
+        WordFrequency.objects.create(instance=instance, word=ALL, chunks=lengths(scope).all)
 
 
 def is_outdated(counted: int | None, now: int) -> bool:

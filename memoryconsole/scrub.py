@@ -23,16 +23,18 @@ _SHAPES = [
 ]
 _PATTERNS = [(name, re.compile(shape)) for name, shape in _SHAPES]
 
-# One quick test most texts fail: without any of these there is nothing to look for.
-_WORTH_LOOKING = re.compile(
-    r"(?i)PRIVATE KEY|mc_|[spr]k[-_]|AKIA|ASIA|gh[pousr]_|github_pat_|xox|AIza|eyJ|bearer |://|"
-    r"passw|passphrase|api[_ -]?key|secret"
+# One quick test most texts fail: without any of these, in any case, there is nothing to look for.
+_HINTS = (
+    *("private key", "mc_", "sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_"),
+    *("ghr_", "github_pat_", "xox", "aiza", "eyj", "bearer ", "://", "passw", "passphrase", "api_key", "api-key"),
+    *("api key", "apikey", "secret"),
 )
 
 
 def scrub(text: str) -> tuple[str, list[str]]:
     """The text without credentials, and the kinds that were found."""
-    if not _WORTH_LOOKING.search(text):
+    folded = text.lower()
+    if not any(hint in folded for hint in _HINTS):
         return text, []
     found: list[str] = []
     for name, pattern in _PATTERNS:

@@ -82,8 +82,9 @@ def _explained(found: Found) -> tuple[str, ...]:
 
 
 def said_by(hit: Hit) -> str:
-    """A hit on an earlier version says what that said."""
-    return hit.version.content if hit.version else hit.memory.content
+    """A hit on an earlier version says what that said; one of another instance says whose it is."""
+    content = hit.version.content if hit.version else hit.memory.content
+    return f"[shared by {hit.origin.slug}] {content}" if hit.origin else content
 
 
 def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
@@ -131,7 +132,8 @@ def _hit_cells(hit: Hit, explain: bool) -> "tuple[RenderableType, ...]":
     text = _marked(snippet(hit.found.content or memory.content, hit.found.matched))
     text.append(f"\n{minute(memory.created_at)} {memory.id}", style="dim")
     earlier = [f"version {hit.version.number}, replaced {minute(hit.version.replaced_at)}"] if hit.version else []
-    text.append("".join(f" {label}" for label in [*earlier, *_labels(memory)]), style="italic dim")
+    shared = [f"shared by {hit.origin.slug}"] if hit.origin else []
+    text.append("".join(f" {label}" for label in [*earlier, *shared, *_labels(memory)]), style="italic dim")
     if explain:
         text.append(f"\n{explanation(hit.found)}", style="dim")
     return Text(memory.category, style=COLOURS[Category(memory.category)]), Text(f"{hit.found.final:.4f}"), text

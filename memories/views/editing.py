@@ -8,14 +8,17 @@ from django.shortcuts import redirect, render
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from accounts.access import Scope
+from accounts.access import Scope, instances_of
 from accounts.pages import ConsoleRequest, about_instance, wants_fragment
 from conversations.models import Conversation
+from instances.models import Instance
 from instances.warnings import warnings_for
 from memories.deletion import Receipt, delete_memory, parts_of
 from memories.draft import MemoryChanges
 from memories.embedding import model_of
 from memories.forms import MemoryForm, values_of
+from memories.models import Memory
+from memories.sharing import find_own_or_shared
 from memories.similar import similar
 from memories.store import change, find_memory, save
 from memories.versions import history
@@ -49,7 +52,9 @@ def memory_new(request: ConsoleRequest, scope: Scope) -> HttpResponse:
 @require_GET
 @about_instance
 def memory_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
-    memory = find_memory(scope, id)
+    memory, origin = find_own_or_shared(scope, id)
+    if origin != scope.instance:
+        return _shared_detail(request, scope, memory, origin)
     context = {
         "memory": memory,
         "conversation": conversations_of(scope, [memory]).get(memory.source_conversation_id or id),
@@ -60,6 +65,13 @@ def memory_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
         "back": request.GET.urlencode(),
     }
     return render(request, "memories/detail.html", context)
+
+
+def _shared_detail(request: ConsoleRequest, scope: Scope, memory: Memory, origin: Instance) -> HttpResponse:
+    """To read only; whoever may open the instance it comes from can change it there."""
+    may_open = instances_of(scope.actor).filter(id=origin.id).exists()
+    context = {"memory": memory, "origin": origin, "may_open": may_open, "list_url": _list_url(request, scope)}
+    return render(request, "memories/shared.html", context)
 
 
 @require_http_methods(["GET", "POST"])

@@ -12,7 +12,6 @@ from django_htmx.http import replace_url
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest
 from instances.models import Embedder, Instance
-from memories.embedding import model_of
 from memories.filters import Filters
 from memories.highlighting import snippet
 from memories.models import Memory, MemoryVersion
@@ -22,6 +21,7 @@ from memories.search import Found, Hit, Results, search
 from memories.search_sql import CONTEXT_WEIGHT, PLAIN_DEPTH, VECTOR_DEPTH
 
 RRF_K = 60
+KEY_PROBLEMS = {"no_key", "no_azure", "unauthorized"}
 BY_RANK = Order(())
 # What the numbers of an explanation are rounded to, before they are added up.
 DIGITS = 5
@@ -41,6 +41,7 @@ class Part(NamedTuple):
 class ShownHit:
     snippet: SafeString
     version: MemoryVersion | None
+    origin: Instance | None
     matched: list[str]
     parts: list[Part]
 
@@ -91,7 +92,7 @@ def search_page(scope: Scope, text: str, filters: Filters, *, number: int, size:
         results=results,
         page=Page([hit.memory for hit in results.hits], number, size, results.total, BY_RANK),
         hits={hit.memory.id: _shown(hit, is_hybrid=results.mode == "hybrid") for hit in results.hits},
-        settings_url=_settings_url(scope.instance) if results.reason else "",
+        settings_url=_settings_url(scope.instance) if results.code in KEY_PROBLEMS else "",
     )
 
 
@@ -103,9 +104,7 @@ def keep_history_short(request: ConsoleRequest, response: HttpResponse) -> HttpR
 
 
 def _settings_url(instance: Instance) -> str:
-    """Where a missing key can be added; nowhere when that is not what is missing."""
-    if model_of(instance):
-        return ""
+    """Where a key that is missing or not accepted can be entered."""
     field = "embedder" if instance.embedder == Embedder.AZURE else "openai-key"
     return f"/instances/{instance.slug}/settings#{field}"
 
@@ -113,9 +112,14 @@ def _settings_url(instance: Instance) -> str:
 def _shown(hit: Hit, *, is_hybrid: bool) -> ShownHit:
     found = hit.found
     content = found.content or (hit.version or hit.memory).content
-    return ShownHit(
-        snippet(content, found.matched), hit.version, _words(found.matched), _parts(found, is_hybrid=is_hybrid)
-    )
+    parts = [_placed(found)] if hit.origin else _parts(found, is_hybrid=is_hybrid)
+    return ShownHit(snippet(content, found.matched), hit.version, hit.origin, _words(found.matched), parts)
+
+
+def _placed(found: Found) -> Part:
+    cosine = f"cosine {found.similarity:.4f}" if found.similarity is not None else "no vector to compare"
+    words = f"word score {found.keyword_score:.2f}" if found.keyword_score is not None else "no word of the search"
+    return Part("Shared", None, f"placed by {cosine}, {words}", "score of its place", round(found.final, DIGITS))
 
 
 def _words(matched: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from psycopg import Connection
 from psycopg import OperationalError as DriverError
 
 from memoryconsole import embedded
+from memoryconsole.postgres import halfvec  # noqa: F401, which tells the driver how to send vectors
 
 
 class SchemaEditor(schema.DatabaseSchemaEditor):

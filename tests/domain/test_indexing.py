@@ -70,6 +70,14 @@ def test_a_short_memory_is_one_chunk(bot: Instance) -> None:
     assert words_of(memory) == {"alic", "like", "tea"}
 
 
+def test_a_new_description_counts_in_the_length(bot: Instance) -> None:
+    memory = make_memory(bot, "Alice likes tea")
+    update(memory, tags=["green", "hot"])
+    assert [chunk.length for chunk in chunks_of(memory)] == [5]
+    update(memory, tags=[])
+    assert [chunk.length for chunk in chunks_of(memory)] == [3]
+
+
 def test_a_long_memory_is_several(bot: Instance) -> None:
     memory = make_memory(bot, long_text())
     found = chunks_of(memory)

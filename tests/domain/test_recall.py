@@ -196,7 +196,7 @@ def test_operators_are_punctuation(said: str, words: str) -> None:
     ],
 )
 def test_whose_private_memories(actor: Actor, reader: str | None, whose: str | None) -> None:
-    assert Scope(Instance(), actor, reader).private_memories_of == whose
+    assert Scope(Instance(), actor, reader=reader).private_memories_of == whose
 
 
 # Afterwards

@@ -5,8 +5,10 @@ from datetime import UTC, datetime, timedelta
 from math import sqrt
 from random import Random
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +23,7 @@ from memories.filters import Filters, matching
 from memories.models import Embedding, Memory
 from memories.search import search
 from memories.store import save_many
+from memories.vector_index import CREATE
 from memories.vocabulary import Category, Role
 from memoryconsole.inputs import read
 from tests.factories import make_conversation, make_instance, make_user, scope_of
@@ -33,10 +36,23 @@ OWNERS = ("", "alice", "bob")
 MODES: list[Any] = ["keyword", "vector", "hybrid"]
 
 
-@pytest.fixture(params=["small", "large"], autouse=True)
-def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "large":
+@pytest.fixture(params=["small", "large", "huge"], autouse=True)
+def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param != "small":
         monkeypatch.setattr(searching, "EXACT_UP_TO", 0)
+        monkeypatch.setattr(searching, "NEAR_SHARE", 0)
+    return str(request.param)
+
+
+def with_index(bot: Instance, size: str) -> Instance:
+    """A huge instance has a vector index of its own. The job builds it concurrently, which no transaction can."""
+    if size == "huge":
+        create = CREATE.replace("CONCURRENTLY", "").format(name="index_of_test", instance=bot.id, generation=1)
+        with connection.cursor() as cursor:
+            cursor.execute("DROP INDEX IF EXISTS index_of_test")
+            cursor.execute(create)
+        Instance.objects.filter(id=bot.id).update(indexed_generation=1)
+    return bot
 
 
 def random_draft(random: Random, n: int, conversations: list[Conversation]) -> dict[str, Any]:
@@ -59,7 +75,8 @@ def random_draft(random: Random, n: int, conversations: list[Conversation]) -> d
 
 def random_store(seed: int, number: int = 40) -> Instance:
     random = Random(seed)
-    bot = make_instance(embedder="offline")
+    # In a team of its own: what others share is found as well.
+    bot = make_instance(embedder="offline", team=f"team-{uuid4()}")
     conversations = [make_conversation(bot), make_conversation(bot)]
     moments = [DAY + timedelta(days=random.randrange(10), seconds=n) for n in range(number)]
     drafts = [read(MemoryDraft, random_draft(random, n, conversations)) for n in range(number)]
@@ -123,8 +140,8 @@ def nearest(bot: Instance, text: str, memories: list[Memory]) -> list[tuple[Any,
 
 
 @pytest.fixture
-def store() -> Instance:
-    return random_store(7, 60)
+def store(size: str) -> Instance:
+    return with_index(random_store(7, 60), size)
 
 
 @pytest.mark.parametrize("name", FILTERS)
@@ -172,14 +189,14 @@ def test_each_filter_for_a_person_who_may_not_see_everything(store: Instance, na
 
 
 @given(
-    st.integers(0, 10_000),
-    st.lists(st.sampled_from(sorted(FILTERS)), min_size=1, max_size=3),
-    st.lists(st.sampled_from(WORDS), min_size=1, max_size=3),
-    st.sampled_from([None, "alice", "bob"]),
+    seed=st.integers(0, 10_000),
+    names=st.lists(st.sampled_from(sorted(FILTERS)), min_size=1, max_size=3),
+    words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=3),
+    who=st.sampled_from([None, "alice", "bob"]),
 )
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_random_stores(seed: int, names: list[str], words: list[str], who: str | None) -> None:
-    bot = random_store(seed, 25)
+def test_random_stores(size: str, seed: int, names: list[str], words: list[str], who: str | None) -> None:
+    bot = with_index(random_store(seed, 25), size)
     sent: dict[str, Any] = {}
     for name in names:
         sent |= FILTERS[name][0]
@@ -225,3 +242,23 @@ def test_the_shell_sees_everything(store: Instance) -> None:
     assert scope_of(store, SHELL).private_memories_of is None
     hits = search(scope_of(store), "tea", Filters(), mode="vector", limit=100).hits
     assert {hit.memory.id for hit in hits} == {memory.id for memory in visible(store)}
+
+
+def test_the_far_side_of_a_huge_instance_is_scanned(
+    store: Instance, size: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where next to nothing near the query passes the filters, the index would have to be read from end to end."""
+    monkeypatch.setattr(searching, "NEAR_SHARE", 2)
+    filters = Filters(category="fact")
+    kept = {memory.id for memory in visible(store) if memory.category == "fact"}
+    assert {hit.memory.id for hit in search(scope_of(store), "tea", filters, mode="vector", limit=100).hits} == kept
+
+
+def test_a_few_private_memories_of_others_are_left_out(store: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searching, "EXACT_UP_TO", 30)
+    alice = scope_of(store, actor_of_user(make_user("alice", store)))
+    kept = {memory.id for memory in visible(store, "alice")}
+    assert len(kept) < len(visible(store))
+    for mode in MODES:
+        assert {hit.memory.id for hit in search(alice, "tea milk", Filters(), mode=mode, limit=100).hits} <= kept
+    assert {hit.memory.id for hit in search(alice, "tea", Filters(), mode="vector", limit=100).hits} == kept

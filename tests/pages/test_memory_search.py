@@ -2,6 +2,8 @@
 
 import re
 from html import unescape
+from importlib import import_module
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -12,6 +14,7 @@ from instances.models import Instance
 from memories.backfill import embed_pending
 from memories.models import Memory
 from tests.factories import make_instance, make_memories, make_memory, make_user, scope_of
+from tests.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.django_db
 
@@ -65,6 +68,17 @@ def test_keyword_only_says_why_and_where_to_change_it(alice: Client, support: In
     assert html.count("No OpenAI or Azure key reaches this instance, so search finds words but not meaning.") == 2
     assert '<a href="/instances/support-bot/settings#openai-key">Add a key in the settings</a></span>' in html
     assert "Hybrid search" not in html
+
+
+def test_a_key_that_is_not_accepted_leads_to_the_settings(alice: Client, support: Instance, settings: Any) -> None:
+    make_memory(support, "Alice prefers tables.")
+    Instance.objects.filter(id=support.id).update(embedding_model="text-embedding-3-small")
+    import_module("openai.resources.embeddings")  # takes longer than a search waits
+    with OpenAIServer() as server:
+        settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY = server.url, "sk-wrong-0123456789"
+        html = text(alice, "search=tables")
+    assert "The embeddings API does not accept the key." in html
+    assert '<a href="/instances/support-bot/settings#openai-key">' in html.split('class="found"')[1]
 
 
 def test_hybrid_search_says_so(alice: Client, offline: Instance) -> None:
