@@ -58,23 +58,11 @@ class Console:
 
 @contextmanager
 def started_console(**environment: str) -> Iterator[Console]:
-    """Starts it on a database of its own, and takes everything away again."""
+    """Starts it, and takes everything away again."""
     data_dir = Path(tempfile.mkdtemp(prefix="mc-bench-"))
-    try:
-        with served_console(DATA_DIR=str(data_dir), **environment) as console:
-            yield console
-    finally:
-        cluster = (data_dir / "postgres").resolve()
-        shutil.rmtree(data_dir, ignore_errors=True)
-        shutil.rmtree(cluster, ignore_errors=True)
-
-
-@contextmanager
-def served_console(**environment: str) -> Iterator[Console]:
-    """Web server and worker on the database that `DATA_DIR` has."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    variables = {**os.environ, "IGNORE_DOTENV": "yes", "DATABASE_URL": "", **environment}
+    variables = {**os.environ, "IGNORE_DOTENV": "yes", "DATABASE_URL": "", "DATA_DIR": str(data_dir), **environment}
     manage = [sys.executable, str(ROOT / "manage.py")]
     process = subprocess.Popen(
         [*manage, "up", "--no-demo", "--port", str(port)], env=variables, stdout=subprocess.DEVNULL
@@ -88,6 +76,9 @@ def served_console(**environment: str) -> Iterator[Console]:
     finally:
         process.terminate()
         process.wait(60)
+        cluster = (data_dir / "postgres").resolve()
+        shutil.rmtree(data_dir, ignore_errors=True)
+        shutil.rmtree(cluster, ignore_errors=True)
 
 
 def _wait_until_ready(port: int, process: subprocess.Popen[bytes]) -> None:

@@ -8,26 +8,25 @@ Every recall names an end user, as an engine does.
 """
 
 import argparse
-import statistics
 from collections.abc import Callable
+from statistics import median
 from time import perf_counter
 from typing import Any
 
-from bench import fresh_console, print_table, write_result
-from console import Console, served_console
-from search import MATERIAL, NOISES, TOPICS, fill, questions
+from bench import Server, fresh_console, percentile_95, print_table, write_result
+from search import MATERIAL, NOISES, TOPICS, WORD, fill, questions
 
 WARM_UP = 10
 
 
-def measure(console: Console, slug: str, asked: list[str]) -> dict[str, Any]:
+def measure(server: Server, slug: str, asked: list[str]) -> dict[str, Any]:
     from instances.models import Instance
 
     def searches(question: str) -> object:
-        return console.call("GET", "/memories", instanceId=slug, search=question)
+        return server.ask("GET", "/memories", {"instanceId": slug, "search": question})
 
     def recalls(question: str) -> object:
-        return console.call("POST", "/recall", {"instanceId": slug, "query": question, "userId": "user20"})
+        return server.ask("POST", "/recall", {"instanceId": slug, "query": question, "userId": "user20"})
 
     def keep_log(days: int) -> None:
         Instance.objects.filter(slug=slug).update(recall_log_days=days)
@@ -49,10 +48,7 @@ def timed(call: Callable[[str], object], question: str) -> float:
     return (perf_counter() - start) * 1000
 
 
-PICKS: dict[str, Callable[[list[float]], float]] = {
-    "p50": statistics.median,
-    "p95": lambda taken: sorted(taken)[max(0, int(len(taken) * 0.95) - 1)],
-}
+PICKS: dict[str, Callable[[list[float]], float]] = {"p50": median, "p95": percentile_95}
 
 
 def main() -> None:
@@ -63,20 +59,25 @@ def main() -> None:
     fresh_console()
     from django.db import connection
 
+    from accounts.access import SHELL
+    from accounts.keys import Grants, create_key
+
     with connection.cursor() as cursor:
+        cursor.execute(WORD)
         cursor.execute(MATERIAL, {"topics": TOPICS, "noises": NOISES})
         cursor.execute("CREATE INDEX ON bench_vector (kind, n)")
         cursor.execute("VACUUM ANALYZE bench_vector")
+    _, key = create_key(SHELL, name="bench", instances=[], grants=Grants(all_instances=True))
     sizes = [int(size) for size in options.sizes.split(",")]
     slugs = [fill(size).instance.slug for size in sizes]
+    server = Server(key)
     rows: list[dict[str, Any]] = []
-    with served_console() as console:
-        for size, slug in zip(sizes, slugs, strict=True):
-            row = {"memories": size, **measure(console, slug, questions(options.times))}
-            for which in PICKS:
-                row[f"recall / search {which}"] = row[f"recall {which}"] / row[f"search {which}"]
-                row[f"log adds {which}"] = row[f"recall {which}"] / row[f"no log {which}"] - 1
-            rows.append(row)
+    for size, slug in zip(sizes, slugs, strict=True):
+        row = {"memories": size, **measure(server, slug, questions(options.times))}
+        for which in PICKS:
+            row[f"recall / search {which}"] = row[f"recall {which}"] / row[f"search {which}"]
+            row[f"log adds {which}"] = row[f"recall {which}"] / row[f"no log {which}"] - 1
+        rows.append(row)
     print_table(list(rows[0]), [list(row.values()) for row in rows])
     write_result("recall", rows, times=options.times)
 
