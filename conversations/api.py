@@ -47,6 +47,7 @@ class ConversationJson(TypedDict):
     channel: str | None
     userId: str | None
     title: str | None
+    timeZone: str
     messageCount: int
     createdAt: When
     lastMessageAt: When
@@ -179,6 +180,7 @@ def conversation_json(conversation: Conversation, instance: str) -> Conversation
         "channel": conversation.channel or None,
         "userId": conversation.owner or None,
         "title": conversation.title or None,
+        "timeZone": conversation.time_zone or "UTC",
         "messageCount": conversation.message_count,
         "createdAt": when(conversation.created_at),
         "lastMessageAt": when(conversation.last_message_at),

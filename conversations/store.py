@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 from uuid import UUID
+from zoneinfo import available_timezones
 
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from accounts.access import Scope
 from conversations.models import Conversation, Message, MessageRole
@@ -22,6 +23,12 @@ MAX_MESSAGE = 100_000
 MAX_MESSAGES = 1000
 
 
+def _known_zone(name: str) -> str:
+    if name and name not in available_timezones():
+        raise ValueError(f"“{name}” is not a time zone. Use a name like Europe/Berlin.")
+    return name
+
+
 class ConversationDraft(Input):
     """A conversation; sending the same `externalId` again finds the one that is there."""
 
@@ -29,6 +36,7 @@ class ConversationDraft(Input):
     channel: Annotated[Text, StringConstraints(max_length=64)] = ""
     user_id: Annotated[Text, StringConstraints(max_length=200)] = ""
     title: Annotated[Text, StringConstraints(max_length=200)] = ""
+    time_zone: Annotated[Text, StringConstraints(max_length=64), AfterValidator(_known_zone)] = ""
 
 
 class MessageDraft(Input):
@@ -76,6 +84,7 @@ def open_conversation(scope: Scope, draft: ConversationDraft, *, started_at: dat
         channel=draft.channel,
         owner=draft.user_id,
         title=scrub(draft.title)[0],
+        time_zone=draft.time_zone,
         created_at=now,
         last_message_at=now,
     )

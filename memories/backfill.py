@@ -90,7 +90,7 @@ def run_embedding(scope: Scope, job_id: str = "", limit: int | None = None) -> N
         return
     job = rows.first()
     before = job.done if job else 0
-    rows.update(state=Job.State.RUNNING, error="")
+    rows.update(state=Job.State.RUNNING, error="", attempts=F("attempts") + 1, started_at=timezone.now())
 
     def progress(done: int) -> None:
         rows.update(done=before + done, total=Greatest(F("total"), Value(before + done)))

@@ -36,9 +36,14 @@ class JobJson(TypedDict):
     state: Annotated[str, one_of(Job.State.values)]
     done: int
     total: int
+    attempts: int
+    tokens: int
     error: str | None
+    conversationId: Id | None
     payload: dict[str, Any]
+    result: dict[str, Any]
     createdAt: When
+    startedAt: When | None
     finishedAt: When | None
 
 
@@ -75,8 +80,13 @@ def job_json(job: Job, instance: str) -> JobJson:
         "state": job.state,
         "done": job.done,
         "total": job.total,
+        "attempts": job.attempts,
+        "tokens": job.tokens,
         "error": job.error or None,
+        "conversationId": str(job.conversation_id) if job.conversation_id else None,
         "payload": job.payload,
+        "result": job.result,
         "createdAt": when(job.created_at),
+        "startedAt": when(job.started_at) if job.started_at else None,
         "finishedAt": when(job.finished_at) if job.finished_at else None,
     }

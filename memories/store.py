@@ -21,6 +21,7 @@ from memories.backfill import embed_soon
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.filters import readable
 from memories.models import Memory
+from memories.versions import Cause
 from memories.vocabulary import EmbeddingState, Status, Visibility
 from memoryconsole.errors import Conflict, Invalid, NotFound
 from memoryconsole.ids import parse_id, uuid7, uuid7_at
@@ -81,7 +82,7 @@ def _save(scope: Scope, draft: MemoryDraft, memory: Memory, redacted: list[str])
         return Saved(memory, "created", redacted)
     given = draft.model_fields_set - {"dedupe", "supersede_reason", "source", "key", "owner"}
     fields = {name: getattr(memory, name) for name in given}
-    _apply(scope, holder, fields, reason=draft.supersede_reason or "saved again under the same key")
+    _apply(scope, holder, fields, Cause(draft.supersede_reason or "saved again under the same key"))
     return Saved(holder, "updated", redacted)
 
 
@@ -130,7 +131,7 @@ def change(scope: Scope, raw_id: object, changes: MemoryChanges, *, seen: dateti
             memory = _locked_one(scope, raw_id)
             if seen is not None and memory.updated_at != seen:
                 raise Conflict(CHANGED_MEANWHILE, code="changed_meanwhile")
-            _apply(scope, memory, fields, reason=changes.supersede_reason)
+            _apply(scope, memory, fields, Cause(changes.supersede_reason))
     except IntegrityError as error:
         if KEY_TAKEN not in str(error):
             raise
@@ -145,7 +146,7 @@ def restore(scope: Scope, raw_id: object, number: int) -> Memory:
     memory = _locked_one(scope, raw_id)
     version = versions.find(scope, memory, number)
     fields = {name: getattr(version, name) for name in versions.RESTORED}
-    _apply(scope, memory, fields, reason=f"restored version {number}")
+    _apply(scope, memory, fields, Cause(f"restored version {number}"))
     return memory
 
 
@@ -157,19 +158,19 @@ def change_many(scope: Scope, ids: Sequence[UUID], fields: dict[str, Any], *, ad
         for start in range(0, len(ids), 500):
             for memory in _locked(scope, ids[start : start + 500]):
                 tags = {"tags": [*memory.tags, add_tag]} if add_tag and add_tag not in memory.tags else {}
-                if _apply(scope, memory, {**fields, **tags}, reason="bulk change", log=False):
+                if _apply(scope, memory, {**fields, **tags}, Cause("bulk change"), log=False):
                     changed.append(memory.id)
         if changed:
             audit.record(scope, "changed", changed, fields=sorted(fields) + (["tags"] if add_tag else []))
     return len(changed)
 
 
-def _apply(scope: Scope, memory: Memory, fields: dict[str, Any], *, reason: str, log: bool = True) -> bool:
+def _apply(scope: Scope, memory: Memory, fields: dict[str, Any], cause: Cause, *, log: bool = True) -> bool:
     """Write what differs, and keep what it said before; False when nothing differs."""
     differing = {name: value for name, value in fields.items() if getattr(memory, name) != value}
     if not differing:
         return False
-    version = versions.keep(scope, memory, differing, reason=reason)
+    version = versions.keep(scope, memory, differing, cause)
     differing["updated_at"] = timezone.now()
     if "content" in differing:
         differing["content_hash"] = content_hash(differing["content"])

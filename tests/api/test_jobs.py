@@ -53,15 +53,21 @@ def test_from_queued_to_done(api: Caller, support: Instance, server: OpenAIServe
         "state": "queued",
         "done": 0,
         "total": 3,
+        "attempts": 0,
+        "tokens": 0,
         "error": None,
+        "conversationId": None,
         "payload": {},
+        "result": {},
+        "startedAt": None,
         "finishedAt": None,
     }
     assert look(api, job["id"]).json == answer.json
     work()
     done = look(api, job["id"]).json["job"]
     assert (done["state"], done["done"], done["total"], done["error"]) == ("done", 3, 3, None)
-    assert done["finishedAt"] >= done["createdAt"] == job["createdAt"]
+    assert done["finishedAt"] >= done["startedAt"] >= done["createdAt"] == job["createdAt"]
+    assert done["attempts"] == 1
     assert set(Memory.objects.values_list("embedding", flat=True)) == {"ready"}
 
 
