@@ -140,11 +140,44 @@ class MemoryForm(forms.Form):
         return values
 
     def _read(self, model: type[T], values: dict[str, Any]) -> T | None:
-        try:
-            return read(model, values)
-        except Invalid as problem:
-            add_problem(self, problem)
+        return read_or_say(self, model, values)
+
+
+def read_or_say(form: forms.Form, model: type[T], values: dict[str, Any]) -> T | None:
+    """The input as an object, or None with the reasons at the form's fields."""
+    try:
+        return read(model, values)
+    except Invalid as problem:
+        add_problem(form, problem)
+        return None
+
+
+class ReviewForm(forms.Form):
+    """What is corrected most often before something is approved."""
+
+    content = forms.CharField(required=False, strip=False, widget=forms.Textarea(attrs={"rows": 5}))
+    category = forms.ChoiceField(choices=Category.choices)
+    importance = forms.ChoiceField(choices=IMPORTANCE, widget=Scale)
+
+    def changes(self) -> MemoryChanges | None:
+        if not self.is_valid():
             return None
+        changed = {name: self.cleaned_data[name] for name in self.changed_data}
+        return read_or_say(self, MemoryChanges, {**changed, "supersede_reason": "corrected in review"})
+
+
+class MergeForm(forms.Form):
+    """One text for two memories."""
+
+    content = forms.CharField(
+        label="What it will say", required=False, strip=False, widget=forms.Textarea(attrs={"rows": 5})
+    )
+
+    def text(self) -> str | None:
+        changes = (
+            read_or_say(self, MemoryChanges, {"content": self.cleaned_data["content"]}) if self.is_valid() else None
+        )
+        return changes.content if changes else None
 
 
 def values_of(memory: Memory) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from memories.views import bulk, editing, jobs, listing
+from memories.views import bulk, editing, jobs, listing, review
 
 urlpatterns = [
     path("", RedirectView.as_view(url="/memory", query_string=True)),
@@ -11,8 +11,11 @@ urlpatterns = [
     path("memory/bulk-delete", bulk.memory_bulk_delete),
     path("memory/embed", jobs.memory_embed),
     path("memory/jobs/<id>", jobs.memory_job),
+    path("memory/review", review.review_list),
+    path("memory/review/bulk", review.review_bulk),
     path("memory/<uuid:id>", editing.memory_detail),
     path("memory/<uuid:id>/edit", editing.memory_edit),
     path("memory/<uuid:id>/pin", editing.memory_pin),
     path("memory/<uuid:id>/delete", editing.memory_delete),
+    path("memory/<uuid:id>/review", review.review_one),
 ]

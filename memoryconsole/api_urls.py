@@ -5,6 +5,7 @@ from django.urls import path, re_path
 from conversations import api as conversations
 from instances import api as instances
 from memories import api as memories
+from memories import api_reviews as reviews
 from memories import jobs_api as jobs
 from memoryconsole.api import not_found
 
@@ -16,6 +17,8 @@ urlpatterns = [
     path("memories/<str:id>/history", memories.History.as_view(), name="api-memory-history"),
     path("memories/<str:id>/similar", memories.Similar.as_view(), name="api-memory-similar"),
     path("memories/<str:id>/restore", memories.Restore.as_view(), name="api-memory-restore"),
+    path("memories/<str:id>/review", reviews.OneReview.as_view(), name="api-memory-review"),
+    path("reviews", reviews.Reviews.as_view(), name="api-reviews"),
     path("conversations", conversations.Conversations.as_view(), name="api-conversations"),
     path("conversations/<str:id>", conversations.OneConversation.as_view(), name="api-conversation"),
     path("conversations/<str:id>/messages", conversations.Messages.as_view(), name="api-conversation-messages"),

@@ -13,6 +13,7 @@ from instances.store import InstanceDraft, create_instance
 from memories.draft import MemoryDraft
 from memories.models import Memory
 from memories.store import save, save_many
+from memories.vocabulary import Review
 from memoryconsole.inputs import read
 
 _numbers = count(1)
@@ -42,6 +43,15 @@ def scope_of(instance: Instance, actor: Actor = SHELL) -> Scope:
 def make_memory(instance: Instance, content: str = "", **fields: Any) -> Memory:
     draft = read(MemoryDraft, {"content": content or f"Memory number {next(_numbers)}", **fields})
     return save(scope_of(instance), draft).memory
+
+
+def make_waiting(instance: Instance, content: str = "", conflict: Memory | None = None, **fields: Any) -> Memory:
+    """A memory as extraction leaves it when a person has to look at it first."""
+    memory = make_memory(instance, content, **fields)
+    rows = Memory.objects.filter(pk=memory.pk)
+    rows.update(review=Review.PENDING, conflicts_with_id=conflict.id if conflict else None)
+    memory.refresh_from_db()
+    return memory
 
 
 def make_memories(instance: Instance, number: int, **fields: Any) -> list[Memory]:

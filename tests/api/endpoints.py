@@ -10,7 +10,7 @@ from memories.backfill import ask_for_embedding
 from memories.draft import MemoryChanges
 from memories.models import Job, Memory
 from memories.store import change
-from tests.factories import make_conversation, make_memory, scope_of
+from tests.factories import make_conversation, make_memory, make_waiting, scope_of
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class World:
     memory: Memory
     conversation: Conversation
     job: Job
+    waiting: Memory
 
     @property
     def slug(self) -> str:
@@ -31,7 +32,13 @@ def populate(instance: Instance) -> World:
     memory = make_memory(instance, f"A secret of {instance.slug}")
     change(scope_of(instance), memory.id, MemoryChanges(content=f"Another secret of {instance.slug}"))
     conversation = make_conversation(instance, "Hello", "Good morning")
-    return World(instance, memory, conversation, ask_for_embedding(scope_of(instance)))
+    return World(
+        instance,
+        memory,
+        conversation,
+        job=ask_for_embedding(scope_of(instance)),
+        waiting=make_waiting(instance, f"A waiting secret of {instance.slug}", memory),
+    )
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,12 @@ class Call:
     for_superadmins: bool = field(default=False)
 
     def url(self, world: World) -> str:
-        ids = {"memory": world.memory.id, "conversation": world.conversation.id, "job": world.job.id}
+        ids = {
+            "memory": world.memory.id,
+            "conversation": world.conversation.id,
+            "job": world.job.id,
+            "waiting": world.waiting.id,
+        }
         return self.path.format(slug=world.slug, **ids)
 
     def __str__(self) -> str:
@@ -66,6 +78,9 @@ CALLS = [
     Call("DELETE", "/api/v1/memories/{memory}?instanceId={slug}"),
     Call("GET", "/api/v1/memories/{memory}/history?instanceId={slug}"),
     Call("POST", "/api/v1/memories/{memory}/restore", lambda w: {"instanceId": w.slug, "version": 1}),
+    Call("GET", "/api/v1/reviews?instanceId={slug}"),
+    Call("POST", "/api/v1/reviews", lambda w: {"instanceId": w.slug, "action": "approve", "ids": [str(w.waiting.id)]}),
+    Call("POST", "/api/v1/memories/{waiting}/review", lambda w: {"instanceId": w.slug, "action": "keep"}),
     Call("GET", "/api/v1/conversations?instanceId={slug}"),
     Call("POST", "/api/v1/conversations", lambda w: {"instanceId": w.slug}, 201),
     Call("GET", "/api/v1/conversations/{conversation}?instanceId={slug}"),

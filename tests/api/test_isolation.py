@@ -1,5 +1,6 @@
 """Every endpoint × everybody who should not get in."""
 
+import re
 import uuid
 
 import pytest
@@ -77,13 +78,13 @@ def test_absent_malformed_and_foreign_instances_are_the_same(call: Call, world: 
             assert (answer.status, answer.json) == (404, foreign_answer.json), slug
 
 
-@pytest.mark.parametrize("call", [call for call in CALLS if "{memory}" in call.path or "{conv" in call.path], ids=str)
+@pytest.mark.parametrize("call", [call for call in CALLS if re.search("{(memory|waiting|conv)", call.path)], ids=str)
 @pytest.mark.parametrize("other", ["foreign", "absent", "malformed"])
 def test_ids_of_another_instance_are_404(call: Call, other: str, world: World, foreign: World) -> None:
     ids = {"foreign": str(foreign.memory.id), "absent": str(uuid.uuid4()), "malformed": "not-an-id"}
     if other == "foreign" and "{conv" in call.path:
         ids["foreign"] = str(foreign.conversation.id)
-    path = call.path.replace("{memory}", ids[other]).replace("{conversation}", ids[other])
+    path = re.sub("{(memory|waiting|conversation)}", ids[other], call.path)
     before = state()
     answer = send(Caller(make_key()), Call(call.method, path, call.body), world)
     assert answer.error == (404, "not_found")

@@ -20,6 +20,7 @@ from tests.factories import (
     make_memories,
     make_memory,
     make_user,
+    make_waiting,
     scope_of,
 )
 
@@ -37,6 +38,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         make_key(bot)
         conversation = make_conversation(bot, "Hello", "Hi", title=f"Talk {n}")
         memory = make_memory(bot, tags=["a", "b"], sourceConversationId=str(conversation.id))
+        make_waiting(bot, conflict=memory, sourceConversationId=str(conversation.id))
     near = make_instance("vector-bot", embedder="offline")
     neighbour = make_memories(near, 12)[0]
     embed_pending(scope_of(near))
@@ -47,6 +49,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         "/memory, filtered": (client, "/memory?instance=support-bot&tag=a&category=general"),
         "/memory, searched": (client, "/memory?instance=support-bot&search=memory+number"),
         "/memory, searched by meaning": (client, "/memory?instance=vector-bot&search=memory+number"),
+        "/memory/review": (client, "/memory/review?instance=support-bot"),
         "/memory/new": (client, "/memory/new?instance=support-bot"),
         "/memory/<id>": (client, f"/memory/{memory.id}?instance=support-bot"),
         "/memory/<id>, with similar ones": (client, f"/memory/{neighbour.id}?instance=vector-bot"),
@@ -60,6 +63,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         "/users": (client, "/users"),
         "GET /api/v1/memories": (caller, "/api/v1/memories?instanceId=support-bot"),
         "GET /api/v1/memories/<id>": (caller, f"/api/v1/memories/{memory.id}?instanceId=support-bot"),
+        "GET /api/v1/reviews": (caller, "/api/v1/reviews?instanceId=support-bot"),
         "GET /api/v1/conversations": (caller, "/api/v1/conversations?instanceId=support-bot"),
         "GET /api/v1/conversations/<id>": (caller, f"/api/v1/conversations/{conversation.id}?instanceId=support-bot"),
         "GET /api/v1/instances": (caller, "/api/v1/instances"),
