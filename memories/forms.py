@@ -87,9 +87,10 @@ class MemoryForm(forms.Form):
     )
     pinned = forms.BooleanField(required=False, help_text="Pinned memories come first in recall.")
     supersede_reason = forms.CharField(
-        label="Reason for the change",
-        required=False,
-        help_text="Kept with the earlier version, for example “minor correction”.",
+        label="Why", required=False, help_text="Kept in the history with the earlier version."
+    )
+    is_minor = forms.BooleanField(
+        label="Minor correction", required=False, help_text="A typo or the wording: what it means stays the same."
     )
 
     MORE = (
@@ -128,11 +129,13 @@ class MemoryForm(forms.Form):
         """Only what was changed, so that a save does not undo somebody else's change of another field."""
         collected = self._collected()
         changed = {name: collected[name] for name in self.changed_data if name in collected}
+        if self.cleaned_data["is_minor"]:
+            changed["supersede_reason"] = collected["supersede_reason"] or "minor correction"
         return self._read(MemoryChanges, changed)
 
     def _collected(self) -> dict[str, Any]:
         """The form's values as `memories.draft` wants them."""
-        values = dict(self.cleaned_data)
+        values = {name: value for name, value in self.cleaned_data.items() if name != "is_minor"}
         values["tags"] = [tag for tag in values.get("tags", "").split(",") if tag.strip()]
         values["importance"] = int(values["importance"]) if values.get("importance") else None
         values["source_conversation_id"] = values.get("source_conversation_id") or None

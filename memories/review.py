@@ -53,7 +53,9 @@ class Waiting:
         if self.is_conflict:
             return "It may contradict another memory."
         if self.memory.importance < self.threshold:
-            return f"Importance {self.memory.importance} is below {self.threshold}, so it is not approved automatically."
+            return (
+                f"Importance {self.memory.importance} is below {self.threshold}, so it is not approved automatically."
+            )
         return "Somebody should look at it before it is used."
 
     @property

@@ -26,6 +26,7 @@ from memories.vocabulary import EmbeddingState, Status, Visibility
 from memoryconsole.errors import Conflict, Invalid, NotFound
 from memoryconsole.ids import parse_id, uuid7, uuid7_at
 from memoryconsole.scrub import scrub
+from memoryconsole.turns import wait_for_turn
 
 SCRUBBED = ("content", "summary", "key", "supersede_reason")
 KEY_TAKEN = "memory_active_key_once"
@@ -230,6 +231,8 @@ def _scrub(fields: dict[str, Any]) -> list[str]:
 def _holder_of_key(scope: Scope, memory: Memory) -> Memory | None:
     if not memory.key:
         return None
+    # Not only the row: while it is being superseded, its successor is not there to be locked yet.
+    wait_for_turn(f"key {scope.instance.id} {memory.owner} {memory.key}")
     rows = Memory.objects.filter(instance=scope.instance, owner=memory.owner, key=memory.key, status=Status.ACTIVE)
     return rows.select_for_update().first()
 

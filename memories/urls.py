@@ -1,7 +1,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from memories.views import bulk, editing, jobs, listing, review
+from memories.views import bulk, editing, history, jobs, listing, review
 
 urlpatterns = [
     path("", RedirectView.as_view(url="/memory", query_string=True)),
@@ -17,5 +17,7 @@ urlpatterns = [
     path("memory/<uuid:id>/edit", editing.memory_edit),
     path("memory/<uuid:id>/pin", editing.memory_pin),
     path("memory/<uuid:id>/delete", editing.memory_delete),
+    path("memory/<uuid:id>/history", history.memory_history),
+    path("memory/<uuid:id>/restore", history.memory_restore),
     path("memory/<uuid:id>/review", review.review_one),
 ]

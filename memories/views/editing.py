@@ -16,6 +16,7 @@ from memories.deletion import Receipt, delete_memory, parts_of
 from memories.draft import MemoryChanges
 from memories.embedding import model_of
 from memories.forms import MemoryForm, values_of
+from memories.history import steps
 from memories.similar import similar
 from memories.store import change, find_memory, save
 from memories.versions import history
@@ -25,6 +26,7 @@ from memoryconsole.errors import Conflict, Invalid
 from memoryconsole.forms import add_problem
 
 SIMILAR = 5
+VERSIONS = 3
 
 
 @require_http_methods(["GET", "POST"])
@@ -50,10 +52,12 @@ def memory_new(request: ConsoleRequest, scope: Scope) -> HttpResponse:
 @about_instance
 def memory_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
     memory = find_memory(scope, id)
+    latest = list(history(scope, memory)[: VERSIONS + 1])
     context = {
         "memory": memory,
         "conversation": conversations_of(scope, [memory]).get(memory.source_conversation_id or id),
-        "versions": history(scope, memory),
+        "steps": steps(scope, memory, latest[:VERSIONS]),
+        "has_more_versions": len(latest) > VERSIONS,
         "similar": similar(scope, memory, SIMILAR) if memory.embedding == EmbeddingState.READY else [],
         "has_provider": bool(model_of(scope.instance)),
         "list_url": _list_url(request, scope),

@@ -37,7 +37,7 @@ def test_earlier_versions_are_there(alice: Client, support: Instance) -> None:
     memory = make_memory(support, "The demo is on Monday.", key="demo")
     make_memory(support, "The demo is on Tuesday.", key="demo", supersedeReason="Acme moved it")
     html = alice.get(f"/memory/{memory.id}?instance=support-bot").content.decode()
-    assert "The demo is on Monday." in html
+    assert 'The demo is on <del><span class="visually-hidden">removed: </span>Monday</del>' in html
     assert "The demo is on Tuesday." in html
     assert "Acme moved it" in html
 

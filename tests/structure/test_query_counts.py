@@ -13,6 +13,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from memories.backfill import embed_pending
+from memories.draft import MemoryChanges
+from memories.store import change
 from tests.factories import (
     make_conversation,
     make_instance,
@@ -38,6 +40,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         make_key(bot)
         conversation = make_conversation(bot, "Hello", "Hi", title=f"Talk {n}")
         memory = make_memory(bot, tags=["a", "b"], sourceConversationId=str(conversation.id))
+        change(scope_of(bot), memory.id, MemoryChanges(content=f"Memory number {n}, changed"))
         make_waiting(bot, conflict=memory, sourceConversationId=str(conversation.id))
     near = make_instance("vector-bot", embedder="offline")
     neighbour = make_memories(near, 12)[0]
@@ -53,6 +56,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         "/memory/new": (client, "/memory/new?instance=support-bot"),
         "/memory/<id>": (client, f"/memory/{memory.id}?instance=support-bot"),
         "/memory/<id>, with similar ones": (client, f"/memory/{neighbour.id}?instance=vector-bot"),
+        "/memory/<id>/history": (client, f"/memory/{memory.id}/history?instance=support-bot"),
         "/memory/<id>/edit": (client, f"/memory/{memory.id}/edit?instance=support-bot"),
         "/memory/<id>/delete": (client, f"/memory/{memory.id}/delete?instance=support-bot"),
         "/conversations": (client, "/conversations?instance=support-bot"),
