@@ -13,7 +13,9 @@ from django.utils import timezone
 from pydantic import AfterValidator, Field, StringConstraints
 
 from accounts.access import Scope
+from conversations import working_memory
 from conversations.models import Conversation, Message, MessageRole
+from memories import follow_up
 from memoryconsole.errors import NotFound
 from memoryconsole.ids import parse_id, uuid7, uuid7_at
 from memoryconsole.inputs import Input, Moment, Text
@@ -96,8 +98,11 @@ def open_conversation(scope: Scope, draft: ConversationDraft, *, started_at: dat
     return Opened(conversation, is_new=True)
 
 
-def add_messages(scope: Scope, raw_id: object, drafts: Sequence[MessageDraft]) -> list[Message]:
-    """Append in the order given. A message whose external id is there already is not stored again."""
+def add_messages(scope: Scope, raw_id: object, drafts: Sequence[MessageDraft], *, learn: bool = True) -> list[Message]:
+    """Append in the order given. A message whose external id is there already is not stored again.
+
+    What is said while memory is switched off, or not to `learn` from, is never extracted.
+    """
     scope.require_write()
     with transaction.atomic():
         conversation = find_conversation(scope, raw_id)
@@ -110,11 +115,43 @@ def add_messages(scope: Scope, raw_id: object, drafts: Sequence[MessageDraft]) -
             message.position = conversation.message_count + offset
         Message.objects.bulk_create(new)
         if new:
-            last = max([conversation.last_message_at, *(message.created_at for message in new)])
-            conversations_of(scope).filter(id=conversation.id).update(
-                message_count=conversation.message_count + len(new), last_message_at=last
-            )
+            _count(scope, conversation, new, learn=learn and scope.instance.memory_enabled)
     return answer
+
+
+def _count(scope: Scope, conversation: Conversation, new: Sequence[Message], *, learn: bool) -> None:
+    conversation.message_count += len(new)
+    conversation.last_message_at = max(conversation.last_message_at, *(message.created_at for message in new))
+    conversation.closed_at = None
+    if not learn:
+        conversation.extracted_through = conversation.told_through = conversation.message_count
+    conversation.save(update_fields=COUNTED)
+    if learn and follow_up.may_learn(scope):
+        _follow_up(scope, conversation, new)
+
+
+COUNTED = ("message_count", "last_message_at", "closed_at", "extracted_through", "told_through")
+
+
+def _follow_up(scope: Scope, conversation: Conversation, new: Sequence[Message]) -> None:
+    if any(message.role == MessageRole.ASSISTANT for message in new):
+        follow_up.queue(scope, follow_up.EXTRACT, conversation.id)
+    if working_memory.is_too_long(conversation):
+        follow_up.queue(scope, follow_up.SUMMARISE, conversation.id)
+
+
+def close(scope: Scope, raw_id: object) -> Conversation:
+    """Nothing more is expected: what happened in it may be told now. Whoever speaks again opens it again."""
+    scope.require_write()
+    with transaction.atomic():
+        found = find_conversation(scope, raw_id)
+        conversation = conversations_of(scope).select_for_update(no_key=True).get(id=found.id)
+        if conversation.closed_at is None:
+            conversation.closed_at = timezone.now()
+            conversation.save(update_fields=["closed_at"])
+            if conversation.told_through < conversation.message_count and follow_up.may_learn(scope):
+                follow_up.queue(scope, follow_up.TELL, conversation.id)
+    return conversation
 
 
 def _known_messages(scope: Scope, conversation_id: UUID, drafts: Sequence[MessageDraft]) -> dict[str, Message]:

@@ -5,7 +5,7 @@ twice does no harm. Vectors of one model are one generation; when an instance ch
 filled while search goes on with the old one, and the switch is one statement at the end.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 from zlib import crc32
@@ -20,10 +20,11 @@ from procrastinate.exceptions import AlreadyEnqueued
 
 from accounts.access import Scope
 from instances.models import Instance
-from memories.embedding import Unavailable, embed_texts, model_of
+from memories.asking import Unavailable
+from memories.embedding import embed_texts, model_of
 from memories.filters import IS_NOT_EMBEDDED
 from memories.indexing import embedded_text
-from memories.models import Job, Memory
+from memories.models import Chunk, Job, Memory
 from memories.vocabulary import EmbeddingState
 from memoryconsole.errors import NotFound
 from memoryconsole.ids import parse_id
@@ -140,6 +141,19 @@ def embed_pending(scope: Scope, *, limit: int | None = None, progress: Progress 
         progress(done)
     _finish(instance, generation, model)
     return done
+
+
+def store_vectors(scope: Scope, vectors: Mapping[UUID, Sequence[float]], model: str) -> None:
+    """Vectors of `model` that are there before their memories, in the transaction that writes these. One chunk each."""
+    instance = scope.instance
+    if not instance.embedding_model:
+        _begin(instance, model)
+    if not vectors or instance.embedding_model != model:
+        return
+    chunks = Chunk.objects.filter(instance=instance, memory_id__in=vectors, live=True, position=0)
+    rows = [(chunk.id, chunk.memory_id, chunk.who, chunk.content) for chunk in chunks]
+    _store(instance, instance.embedding_generation, rows, [vectors[row[1]] for row in rows])
+    _mark_ready(instance, instance.embedding_generation, {row[1] for row in rows})
 
 
 def generation_for(instance: Instance, model: str) -> int:

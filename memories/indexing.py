@@ -86,6 +86,11 @@ def embedded_text(who: str, content: str) -> str:
     return f"{who}: {content}" if who and speaker(content) != who else content
 
 
+def text_to_embed(memory: Memory) -> str:
+    """Of a memory that is one chunk."""
+    return embedded_text(_who(memory), memory.content)
+
+
 def _chunks(scope: Scope, memory: Memory) -> Iterator[Chunk]:
     who, about = _who(memory), _about(memory)
     for position, content in enumerate(split(memory.content)):

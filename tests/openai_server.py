@@ -13,6 +13,7 @@ As a program of its own, `python -m tests.openai_server --port 8089`; POST what 
 
 import argparse
 import json
+import random
 import re
 import socket
 import struct
@@ -73,6 +74,21 @@ class Fault:
 
 
 @dataclass
+class Sometimes:
+    part: float = 0.0
+    names: tuple[str, ...] = ()
+    path: str = ""
+    chance: random.Random = field(default_factory=random.Random)
+    count: int = 0
+
+    def next_fault(self, path: str) -> Fault:
+        if not path.endswith(self.path) or self.chance.random() >= self.part:
+            return Fault()
+        self.count += 1
+        return Fault(self.chance.choice(self.names), seconds=0.2)
+
+
+@dataclass
 class OpenAIServer:
     port: int = 0
     requests: list[Request] = field(default_factory=list)
@@ -81,6 +97,7 @@ class OpenAIServer:
     def __post_init__(self) -> None:
         self._lock = Lock()
         self._faults: deque[Fault] = deque()
+        self._sometimes = Sometimes()
         self._script: deque[Any] = deque()
         self.stopping = Event()
         self._http = _Http(("127.0.0.1", self.port), _Handler)
@@ -97,6 +114,11 @@ class OpenAIServer:
         """For AZURE_OPENAI_ENDPOINT."""
         return f"http://127.0.0.1:{self.port}"
 
+    def fail_sometimes(self, part: float, *names: str, path: str = "", seed: int = 0) -> None:
+        """From now on, this part of the requests to paths that end so, each with one of these faults."""
+        assert set(names) <= set(FAULTS), names
+        self._sometimes = Sometimes(part, names, path, random.Random(seed))
+
     def fail(self, name: str, times: int | None = None, *, retry_after: str = "", seconds: float = 60.0) -> None:
         """From now on, or for so many requests; faults with a number queue up."""
         assert name in FAULTS, name
@@ -106,6 +128,7 @@ class OpenAIServer:
     def recover(self) -> None:
         with self._lock:
             self._faults.clear()
+            self._sometimes = Sometimes()
 
     def script(self, *answers: Any) -> None:
         """The next answers of the chat, in order; what is not a string is sent as JSON."""
@@ -116,10 +139,10 @@ class OpenAIServer:
         """Every text a vector was asked for, in order."""
         return [text for request in self.requests if request.path.endswith("/embeddings") for text in request.texts]
 
-    def next_fault(self) -> Fault:
+    def next_fault(self, path: str = "") -> Fault:
         with self._lock:
             if not self._faults:
-                return Fault()
+                return self._sometimes.next_fault(path)
             fault = self._faults[0]
             if fault.times is not None:
                 fault.times -= 1
@@ -129,8 +152,12 @@ class OpenAIServer:
 
     def next_chat(self, body: dict[str, Any]) -> str:
         with self._lock:
-            answer = self._script.popleft() if self._script else body["messages"][-1]["content"]
+            answer = self._script.popleft() if self._script else plain_answer(body)
         return answer if isinstance(answer, str) else json.dumps(answer)
+
+    def chats(self) -> list[dict[str, Any]]:
+        """What the language model was asked, in order."""
+        return [request.body for request in self.requests if request.path.endswith("/chat/completions")]
 
     def serve(self) -> None:
         self._http.serve_forever(poll_interval=0.02)
@@ -181,7 +208,7 @@ class _Handler(BaseHTTPRequestHandler):
         if status != 200:
             self.send_problem(status)
             return
-        self.answer_with(path, body, self.server.openai.next_fault())
+        self.answer_with(path, body, self.server.openai.next_fault(path))
 
     def control(self, path: str, body: dict[str, Any]) -> Any:
         openai = self.server.openai
@@ -336,6 +363,20 @@ def poisoned(poison: str, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return {"short": items[:-1], "shuffled": items[::-1]}.get(poison, items)
 
 
+def plain_answer(body: dict[str, Any]) -> Any:
+    """Without a script: every new thing the user says is a fact, a summary counts, and anything else is an echo."""
+    wanted = body.get("response_format", {}).get("json_schema", {}).get("name")
+    if wanted not in ("memories", "summary"):
+        return body["messages"][-1]["content"]
+    messages = json.loads(body["messages"][1]["content"])["messages"]
+    if wanted == "summary":
+        return {"summary": f"{len(messages)} messages, the last one: {messages[-1]['text']}"}
+    told = [message for message in messages if message["new"] and message["speaker"] == "user"]
+    facts = [{"content": message["text"], "category": "fact", "importance": 5, "messageIndex": message["index"]}
+             for message in told]  # fmt: skip
+    return {"memories": facts}
+
+
 def chat_answer(content: str, body: dict[str, Any]) -> dict[str, Any]:
     message = {"role": "assistant", "content": content, "refusal": None}
     return {
@@ -344,7 +385,7 @@ def chat_answer(content: str, body: dict[str, Any]) -> dict[str, Any]:
         "created": 1_700_000_000,
         "model": body.get("model", ""),
         "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
-        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+        "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
     }
 
 

@@ -9,7 +9,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from accounts.access import Actor, Scope
 from instances.models import Instance
 from memories import embedding, jobs
-from memories.embedding import Unavailable
+from memories.asking import Unavailable
 from memories.models import Job, Memory
 from memoryconsole.ids import uuid7
 from tests.api.calling import Answer, Caller, signed_in
