@@ -6,7 +6,6 @@ waits for that transaction, so it either sees what was said or another one is qu
 """
 
 from collections.abc import Callable
-from datetime import timedelta
 from uuid import UUID
 
 from django.db import OperationalError, transaction
@@ -30,9 +29,6 @@ TASKS = {EXTRACT: "extract_memories", SUMMARISE: "summarise_conversation", TELL:
 
 LEARNER = Actor(kind="job", name="learning", all_instances=True)
 TAKEN_OVER = "The worker ended before this was done; a later run took over."
-LOST = "The worker ended again and again while doing this, so it was given up."
-GRACE = timedelta(minutes=5)
-UNFINISHED = (Job.State.QUEUED, Job.State.RUNNING)
 
 
 def may_learn(scope: Scope) -> bool:
@@ -93,15 +89,6 @@ def run(scope: Scope, job_id: str, work: Callable[[Job], None]) -> None:
         raise
     else:
         rows.update(state=Job.State.DONE, finished_at=timezone.now())
-
-
-def fail_lost(scope: Scope) -> int:
-    """Jobs whose worker is gone for good, so that nobody waits for them. Not those that are just being queued."""
-    waiting = ProcrastinateJob.objects.filter(task_name__in=TASKS.values(), status__in=["todo", "doing"])
-    alive = [UUID(args["job_id"]) for args in waiting.values_list("args", flat=True)]
-    rows = Job.objects.filter(instance=scope.instance, kind__in=TASKS, state__in=UNFINISHED)
-    rows = rows.filter(created_at__lt=timezone.now() - GRACE)
-    return rows.exclude(id__in=alive).update(state=Job.State.FAILED, error=LOST, finished_at=timezone.now())
 
 
 def _take_over(scope: Scope, job: Job) -> None:

@@ -12,6 +12,7 @@ from procrastinate.jobs import Job as QueuedJob
 from accounts.access import Actor, Scope
 from instances.models import Instance
 from memories import follow_up
+from memories.activity import UNFINISHED, fail_lost, forget_old
 from memories.asking import Unavailable
 from memories.backfill import embed_soon, run_embedding, try_failed_again
 from memories.deletion import purge_expired
@@ -41,6 +42,7 @@ HAVING sum(delta) <> 0
 """
 
 COUNTER = Actor(kind="job", name="words", all_instances=True)
+KEEPER = Actor(kind="job", name="jobs", all_instances=True)
 EMBEDDER = Actor(kind="job", name="embed", all_instances=True)
 LONGEST_WAIT = 300
 
@@ -99,8 +101,16 @@ def tell_episodes(timestamp: int) -> None:
 @app.task(name="fail_lost_jobs", queueing_lock="fail_lost_jobs")
 def fail_lost_jobs(timestamp: int) -> None:
     """Say of work whose worker is gone for good that it failed."""
+    busy = Job.objects.filter(state__in=UNFINISHED).values("instance_id").distinct()
+    for instance in Instance.objects.filter(id__in=busy):
+        fail_lost(Scope(instance, KEEPER))
+
+
+@app.periodic(cron="41 3 * * *")
+@app.task(name="forget_old_jobs", queueing_lock="forget_old_jobs")
+def forget_old_jobs(timestamp: int) -> None:
     for instance in Instance.objects.all():
-        follow_up.fail_lost(Scope(instance, follow_up.LEARNER))
+        forget_old(Scope(instance, KEEPER))
 
 
 @app.task(name="use_language")

@@ -8,12 +8,13 @@ from rest_framework.response import Response
 from typing_extensions import TypedDict
 
 from accounts.api_authentication import open_named
+from memories.activity import JobFilters, jobs, part_of_jobs, retry
 from memories.backfill import MOST, ask_for_embedding, find_job
 from memories.models import Job
-from memoryconsole.endpoints import Endpoint, Nothing, body, query
+from memoryconsole.endpoints import Endpoint, Nothing, Paging, body, query
 from memoryconsole.inputs import Input, Number, read
 from memoryconsole.presenting import Id, When, one_of, when
-from memoryconsole.schema import documented
+from memoryconsole.schema import ErrorJson, documented
 
 
 class EmbeddingOptions(Input):
@@ -51,7 +52,42 @@ class OneJobJson(TypedDict):
     job: JobJson
 
 
+class RetriedJson(TypedDict):
+    job: JobJson | None
+
+
+class JobsJson(TypedDict):
+    total: int
+    limit: int
+    offset: int
+    nextCursor: str | None
+    jobs: list[JobJson]
+
+
+class JobsQuery(JobFilters, Paging):
+    """Newest first. Finished jobs are kept for 30 days."""
+
+    def filters(self) -> JobFilters:
+        return JobFilters(state=self.state, kind=self.kind)
+
+
 class Jobs(Endpoint):
+    @documented("listJobs", "What the worker did and is doing", query=JobsQuery, answers={200: JobsJson})
+    def get(self, request: Request) -> Response:
+        data = query(request)
+        scope = open_named(request, data)
+        wanted = read(JobsQuery, data)
+        filters = wanted.filters()
+        found, following = part_of_jobs(scope, filters, limit=wanted.limit, offset=wanted.offset, cursor=wanted.cursor)
+        answer: JobsJson = {
+            "total": jobs(scope, filters).count(),
+            "limit": wanted.limit,
+            "offset": wanted.offset,
+            "nextCursor": following,
+            "jobs": [job_json(job, scope.instance.slug) for job in found],
+        }
+        return Response(answer)
+
     @documented("startJob", "Have the worker do something", body=JobDraft, instance="body", answers={202: OneJobJson})
     def post(self, request: Request) -> Response:
         data = body(request)
@@ -70,6 +106,23 @@ class OneJob(Endpoint):
         read(Nothing, data)
         answer: OneJobJson = {"job": job_json(find_job(scope, id), scope.instance.slug)}
         return Response(answer)
+
+
+class Retry(Endpoint):
+    @documented(
+        "retryJob",
+        "Do again what has failed; no job when the same is waiting to be done already",
+        body=Nothing,
+        instance="body",
+        answers={202: RetriedJson, 409: ErrorJson},
+    )
+    def post(self, request: Request, id: str) -> Response:
+        data = body(request)
+        scope = open_named(request, data)
+        read(Nothing, data)
+        job = retry(scope, id)
+        answer: RetriedJson = {"job": job_json(job, scope.instance.slug) if job else None}
+        return Response(answer, status=202)
 
 
 def job_json(job: Job, instance: str) -> JobJson:

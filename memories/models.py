@@ -299,6 +299,7 @@ class Job(InstanceOwned):
 
     class Meta:
         indexes = [
+            models.Index("instance", "state", "id", name="job_by_state"),
             models.Index(
                 "instance",
                 "conversation_id",

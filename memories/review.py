@@ -17,6 +17,7 @@ from accounts.access import Scope
 from memories import audit
 from memories.deletion import Receipt, delete_memories
 from memories.diff import Diff, diff
+from memories.differences import differences
 from memories.draft import MemoryChanges
 from memories.filters import readable
 from memories.merging import merge
@@ -51,12 +52,19 @@ class Waiting:
     @property
     def reason(self) -> str:
         if self.is_conflict:
-            return "It may contradict another memory."
+            return self._conflict
         if self.memory.importance < self.threshold:
             return (
                 f"Importance {self.memory.importance} is below {self.threshold}, so it is not approved automatically."
             )
         return "Somebody should look at it before it is used."
+
+    @property
+    def _conflict(self) -> str:
+        kinds = differences(self.other.content, self.memory.content) if self.other else []
+        if self.other and not kinds:
+            return "It says nearly the same as another memory."
+        return "It may contradict another memory" + (f": they differ in {' and '.join(kinds)}." if kinds else ".")
 
     @property
     def changes(self) -> Diff:

@@ -1,7 +1,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from memories.views import bulk, editing, history, jobs, listing, review
+from memories.views import activity, bulk, editing, history, jobs, listing, review
 
 urlpatterns = [
     path("", RedirectView.as_view(url="/memory", query_string=True)),
@@ -20,4 +20,6 @@ urlpatterns = [
     path("memory/<uuid:id>/history", history.memory_history),
     path("memory/<uuid:id>/restore", history.memory_restore),
     path("memory/<uuid:id>/review", review.review_one),
+    path("activity", activity.activity_page),
+    path("activity/<uuid:id>/retry", activity.activity_retry),
 ]

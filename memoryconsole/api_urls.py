@@ -25,6 +25,7 @@ urlpatterns = [
     path("jobs", jobs.Jobs.as_view(), name="api-jobs"),
     path("jobs/<str:id>", jobs.OneJob.as_view(), name="api-job"),
     path("instances", instances.Instances.as_view(), name="api-instances"),
+    path("jobs/<str:id>/retry", jobs.Retry.as_view(), name="api-job-retry"),
     path("instances/<str:slug>", instances.OneInstance.as_view(), name="api-instance"),
     re_path("", not_found, name="api-not-found"),
 ]

@@ -3,6 +3,8 @@
 from itertools import count
 from typing import Any
 
+from django.utils import timezone
+
 from accounts.access import SHELL, Actor, Scope, open_instance
 from accounts.keys import Grants, create_key
 from accounts.models import Membership, User
@@ -10,8 +12,9 @@ from conversations.models import Conversation
 from conversations.store import ConversationDraft, MessageDraft, add_messages, open_conversation
 from instances.models import Instance
 from instances.store import InstanceDraft, create_instance
+from memories.backfill import ask_for_embedding
 from memories.draft import MemoryDraft
-from memories.models import Memory
+from memories.models import Job, Memory
 from memories.store import save, save_many
 from memories.vocabulary import Review
 from memoryconsole.inputs import read
@@ -52,6 +55,15 @@ def make_waiting(instance: Instance, content: str = "", conflict: Memory | None 
     rows.update(review=Review.PENDING, conflicts_with_id=conflict.id if conflict else None)
     memory.refresh_from_db()
     return memory
+
+
+def make_failed_job(instance: Instance, error: str = "It did not work.", **fields: Any) -> Job:
+    job = ask_for_embedding(scope_of(instance))
+    now = timezone.now()
+    values = {"state": Job.State.FAILED, "error": error, "attempts": 1, "started_at": now, "finished_at": now, **fields}
+    Job.objects.filter(pk=job.pk).update(**values)
+    job.refresh_from_db()
+    return job
 
 
 def make_memories(instance: Instance, number: int, **fields: Any) -> list[Memory]:

@@ -10,7 +10,7 @@ from memories.backfill import ask_for_embedding
 from memories.draft import MemoryChanges
 from memories.models import Job, Memory
 from memories.store import change
-from tests.factories import make_conversation, make_memory, make_waiting, scope_of
+from tests.factories import make_conversation, make_failed_job, make_memory, make_waiting, scope_of
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class World:
     memory: Memory
     conversation: Conversation
     job: Job
+    failed: Job
     waiting: Memory
 
     @property
@@ -37,6 +38,7 @@ def populate(instance: Instance) -> World:
         memory,
         conversation,
         job=ask_for_embedding(scope_of(instance)),
+        failed=make_failed_job(instance),
         waiting=make_waiting(instance, f"A waiting secret of {instance.slug}", memory),
     )
 
@@ -55,6 +57,7 @@ class Call:
             "memory": world.memory.id,
             "conversation": world.conversation.id,
             "job": world.job.id,
+            "failed": world.failed.id,
             "waiting": world.waiting.id,
         }
         return self.path.format(slug=world.slug, **ids)
@@ -93,7 +96,9 @@ CALLS = [
     Call("POST", "/api/v1/jobs", lambda w: {"instanceId": w.slug, "kind": "embed-memories"}, 202),
     Call("GET", "/api/v1/jobs/{job}?instanceId={slug}"),
     Call("GET", "/api/v1/instances/{slug}", takes_instance=False),
+    Call("GET", "/api/v1/jobs?instanceId={slug}"),
     Call("PATCH", "/api/v1/instances/{slug}", lambda w: {"name": "New name"}, takes_instance=False),
+    Call("POST", "/api/v1/jobs/{failed}/retry", lambda w: {"instanceId": w.slug}, 202),
     Call("DELETE", "/api/v1/instances/{slug}?confirm={slug}", takes_instance=False, for_superadmins=True),
 ]
 # These name no instance: a stranger sees an empty list, and may not create.

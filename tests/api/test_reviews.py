@@ -36,7 +36,7 @@ def test_what_waits(api: Caller, support: Instance, known: Memory, waiting: Memo
     first, second = answer["reviews"]
     assert (first["memory"]["id"], first["conflictsWith"], first["similarity"]) == (str(trivial.id), None, None)
     assert (second["memory"]["id"], second["conflictsWith"]["id"]) == (str(waiting.id), str(known.id))
-    assert second["reason"] == "It may contradict another memory."
+    assert second["reason"] == "It may contradict another memory: they differ in names."
     assert [each["memory"]["content"] for each in look(api, "&why=conflict").json["reviews"]] == [waiting.content]
     assert [each["memory"]["content"] for each in look(api, "&why=importance").json["reviews"]] == ["It rained"]
     assert api.get("/api/v1/memories?instanceId=support-bot").json["total"] == 1

@@ -79,7 +79,7 @@ def test_why_it_waits(bot: Instance, scope: Scope) -> None:
     other = make_waiting(bot, "The demo room has a piano", importance=7)
     embed_pending(scope)
     first, second, third = review.reasons(scope, [conflict, trivial, other])
-    assert (first.reason, first.other) == ("It may contradict another memory.", known)
+    assert (first.reason, first.other) == ("It may contradict another memory: they differ in names.", known)
     assert first.similarity is not None
     assert 0.5 < first.similarity < 1
     assert [s.text for s in first.changes.segments if s.kind != "same"] == ["Monday", "Tuesday"]

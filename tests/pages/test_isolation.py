@@ -56,7 +56,12 @@ def test_a_stranger_cannot_tell_it_from_nothing(
     memory = make_memory(support, "A secret of the support bot")
     conversation = make_conversation(support, "Hello", title="A secret talk")
     job = ask_for_embedding(scope_of(support))
-    ids = {"memory/jobs/": str(job.id), "memory/": str(memory.id), "conversations/": str(conversation.id)}
+    ids = {
+        "memory/jobs/": str(job.id),
+        "activity/": str(job.id),
+        "memory/": str(memory.id),
+        "conversations/": str(conversation.id),
+    }
     nowhere = dict.fromkeys(ids, NOTHING)
     for send in (mallory.get, mallory.post):
         absent = send(address(route, "no-such-bot", nowhere))

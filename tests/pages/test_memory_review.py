@@ -56,7 +56,7 @@ def test_each_with_its_source_and_its_reason(alice: Client, support: Instance, w
     assert (
         f'/conversations/{conversation.id}?instance=support-bot&amp;message={message.id}#message-{message.id}"' in html
     )
-    assert "It may contradict another memory." in html
+    assert "It may contradict another memory: they differ in names." in html
     assert '<del><span class="visually-hidden">removed: </span>Monday</del>' in html
     assert '<ins><span class="visually-hidden">added: </span>Tuesday</ins>' in html
     assert "Ann &lt;b&gt;" not in page(alice, f"{LIST}&why=conflict")

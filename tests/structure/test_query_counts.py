@@ -17,6 +17,7 @@ from memories.draft import MemoryChanges
 from memories.store import change
 from tests.factories import (
     make_conversation,
+    make_failed_job,
     make_instance,
     make_key,
     make_memories,
@@ -41,6 +42,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         conversation = make_conversation(bot, "Hello", "Hi", title=f"Talk {n}")
         memory = make_memory(bot, tags=["a", "b"], sourceConversationId=str(conversation.id))
         change(scope_of(bot), memory.id, MemoryChanges(content=f"Memory number {n}, changed"))
+        make_failed_job(bot, conversation_id=conversation.id)
         make_waiting(bot, conflict=memory, sourceConversationId=str(conversation.id))
     near = make_instance("vector-bot", embedder="offline")
     neighbour = make_memories(near, 12)[0]
@@ -59,6 +61,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         "/memory/<id>/history": (client, f"/memory/{memory.id}/history?instance=support-bot"),
         "/memory/<id>/edit": (client, f"/memory/{memory.id}/edit?instance=support-bot"),
         "/memory/<id>/delete": (client, f"/memory/{memory.id}/delete?instance=support-bot"),
+        "/activity": (client, "/activity?instance=support-bot"),
         "/conversations": (client, "/conversations?instance=support-bot"),
         "/conversations/<id>": (client, f"/conversations/{conversation.id}?instance=support-bot"),
         "/instances": (client, "/instances"),
@@ -70,6 +73,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         "GET /api/v1/reviews": (caller, "/api/v1/reviews?instanceId=support-bot"),
         "GET /api/v1/conversations": (caller, "/api/v1/conversations?instanceId=support-bot"),
         "GET /api/v1/conversations/<id>": (caller, f"/api/v1/conversations/{conversation.id}?instanceId=support-bot"),
+        "GET /api/v1/jobs": (caller, "/api/v1/jobs?instanceId=support-bot"),
         "GET /api/v1/instances": (caller, "/api/v1/instances"),
     }
 
