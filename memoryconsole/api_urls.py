@@ -22,10 +22,12 @@ urlpatterns = [
     path("conversations", conversations.Conversations.as_view(), name="api-conversations"),
     path("conversations/<str:id>", conversations.OneConversation.as_view(), name="api-conversation"),
     path("conversations/<str:id>/messages", conversations.Messages.as_view(), name="api-conversation-messages"),
+    path("conversations/<str:id>/context", conversations.Context.as_view(), name="api-conversation-context"),
+    path("conversations/<str:id>/close", conversations.Closing.as_view(), name="api-conversation-close"),
     path("jobs", jobs.Jobs.as_view(), name="api-jobs"),
+    path("jobs/<str:id>/retry", jobs.Retry.as_view(), name="api-job-retry"),
     path("jobs/<str:id>", jobs.OneJob.as_view(), name="api-job"),
     path("instances", instances.Instances.as_view(), name="api-instances"),
-    path("jobs/<str:id>/retry", jobs.Retry.as_view(), name="api-job-retry"),
     path("instances/<str:slug>", instances.OneInstance.as_view(), name="api-instance"),
     re_path("", not_found, name="api-not-found"),
 ]

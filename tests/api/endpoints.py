@@ -93,12 +93,14 @@ CALLS = [
         lambda w: {"instanceId": w.slug, "messages": [{"role": "user", "content": "Hi"}]},
         201,
     ),
+    Call("GET", "/api/v1/conversations/{conversation}/context?instanceId={slug}"),
+    Call("POST", "/api/v1/conversations/{conversation}/close", lambda w: {"instanceId": w.slug}),
     Call("POST", "/api/v1/jobs", lambda w: {"instanceId": w.slug, "kind": "embed-memories"}, 202),
-    Call("GET", "/api/v1/jobs/{job}?instanceId={slug}"),
-    Call("GET", "/api/v1/instances/{slug}", takes_instance=False),
     Call("GET", "/api/v1/jobs?instanceId={slug}"),
-    Call("PATCH", "/api/v1/instances/{slug}", lambda w: {"name": "New name"}, takes_instance=False),
+    Call("GET", "/api/v1/jobs/{job}?instanceId={slug}"),
     Call("POST", "/api/v1/jobs/{failed}/retry", lambda w: {"instanceId": w.slug}, 202),
+    Call("GET", "/api/v1/instances/{slug}", takes_instance=False),
+    Call("PATCH", "/api/v1/instances/{slug}", lambda w: {"name": "New name"}, takes_instance=False),
     Call("DELETE", "/api/v1/instances/{slug}?confirm={slug}", takes_instance=False, for_superadmins=True),
 ]
 # These name no instance: a stranger sees an empty list, and may not create.

@@ -33,6 +33,7 @@ def addresses(console: Console) -> dict[str, str]:
         "delete memory": f"/memory/{memory}/delete?instance=support-bot",
         "conversations": "/conversations?instance=support-bot",
         "one conversation": f"/conversations/{conversation}?instance=support-bot",
+        "try extraction": f"/conversations/try?instance=support-bot&conversation={conversation}",
         "instances": "/instances",
         "new instance": "/instances/new",
         "settings": "/instances/support-bot/settings",
