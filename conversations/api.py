@@ -175,8 +175,7 @@ class Messages(Endpoint):
     def post(self, request: Request, id: str) -> Response:
         data = body(request)
         scope = open_named(request, data)
-        conversation = find_conversation(scope, id)
-        messages = add_messages(scope, conversation.id, read(MessageDrafts, data).messages)
+        messages = add_messages(scope, id, read(MessageDrafts, data).messages)
         answer: MessagesJson = {"messages": [message_json(message) for message in messages]}
         return Response(answer, status=201)
 

@@ -64,8 +64,17 @@ def conversations_of(scope: Scope) -> QuerySet[Conversation]:
 
 def find_conversation(scope: Scope, raw_id: object) -> Conversation:
     """The only way from an outside id to a conversation."""
+    return _found(conversations_of(scope), raw_id)
+
+
+def _held(scope: Scope, raw_id: object) -> Conversation:
+    """The same, with its row, for the transaction."""
+    return _found(conversations_of(scope).select_for_update(), raw_id)
+
+
+def _found(rows: QuerySet[Conversation], raw_id: object) -> Conversation:
     id = parse_id(raw_id)
-    found = conversations_of(scope).filter(id=id).first() if id else None
+    found = rows.filter(id=id).first() if id else None
     if found is None:
         raise NotFound("There is no such conversation in this instance.")
     return found
@@ -105,9 +114,8 @@ def add_messages(scope: Scope, raw_id: object, drafts: Sequence[MessageDraft], *
     """
     scope.require_write()
     with transaction.atomic():
-        conversation = find_conversation(scope, raw_id)
         # Whoever holds the conversation's row appends next: positions have no gaps and no twins.
-        conversation = conversations_of(scope).select_for_update().get(id=conversation.id)
+        conversation = _held(scope, raw_id)
         known = _known_messages(scope, conversation.id, drafts)
         answer = [_known_or_built(scope, conversation, draft, known) for draft in drafts]
         new = list(dict.fromkeys(message for message in answer if message._state.adding))
@@ -144,8 +152,7 @@ def close(scope: Scope, raw_id: object) -> Conversation:
     """Nothing more is expected: what happened in it may be told now. Whoever speaks again opens it again."""
     scope.require_write()
     with transaction.atomic():
-        found = find_conversation(scope, raw_id)
-        conversation = conversations_of(scope).select_for_update(no_key=True).get(id=found.id)
+        conversation = _held(scope, raw_id)
         if conversation.closed_at is None:
             conversation.closed_at = timezone.now()
             conversation.save(update_fields=["closed_at"])

@@ -78,13 +78,16 @@ def vectors_of(scope: Scope, memories: Sequence[Memory]) -> Sequence[Vector | No
 def learn(scope: Scope, memories: Sequence[Memory], vectors: Sequence[Vector | None]) -> list[Outcome]:
     """Part of the caller's transaction. One at a time in an instance: two workers cannot both find that something is
     new, and what one has learnt the next one sees."""
+    if not memories:
+        return []
     wait_for_turn(f"learn {scope.instance.id}")
     scope.instance.refresh_from_db(fields=["embedding_model", "embedding_generation"])
-    return [_learn(scope, memory, vector) for memory, vector in zip(memories, vectors, strict=True)]
+    twins = _twins(scope, memories)
+    return [_learn(scope, new, vector, twins) for new, vector in zip(memories, vectors, strict=True)]
 
 
-def _learn(scope: Scope, new: Memory, vector: Vector | None) -> Outcome:
-    twin = _comparable(scope, new).filter(content_hash=new.content_hash).order_by("id").first()
+def _learn(scope: Scope, new: Memory, vector: Vector | None, twins: Mapping[bytes, Memory]) -> Outcome:
+    twin = twins.get(bytes(new.content_hash))
     near = [Near(twin, None)] if twin else _nearest(scope, new, vector)
     same = next((found for found in near if same_text(found.memory.content) == same_text(new.content)), None)
     if same:
@@ -147,6 +150,12 @@ def _insert(scope: Scope, new: Memory, vector: Vector | None) -> None:
     insert(scope, [new])
     if vector:
         store_vectors(scope, {new.id: vector.values}, vector.model)
+
+
+def _twins(scope: Scope, memories: Sequence[Memory]) -> dict[bytes, Memory]:
+    """What says exactly the same already, by its hash. All of one owner, and no two of them the same."""
+    rows = _comparable(scope, memories[0]).filter(content_hash__in=[new.content_hash for new in memories])
+    return {bytes(memory.content_hash): memory for memory in rows.order_by("-id")}
 
 
 def _comparable(scope: Scope, new: Memory) -> QuerySet[Memory]:

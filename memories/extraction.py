@@ -93,7 +93,7 @@ def try_extraction(scope: Scope, source: Source, messages: Sequence[Message]) ->
     memories = [_memory(learner, source, fact, window.said) for fact in facts.kept]
     vectors = vectors_of(learner, memories) if memories else []
     with transaction.atomic():
-        outcomes = learn(learner, memories, vectors) if memories else []
+        outcomes = learn(learner, memories, vectors)
         transaction.set_rollback(True)
     return Learnt(outcomes, facts.skipped, tokens)
 
@@ -181,7 +181,7 @@ def _extract(scope: Scope, job: Job, conversation: Conversation, window: Window)
     vectors = vectors_of(scope, memories) if memories else []
     with transaction.atomic():
         # The turn first: adding messages never waits for somebody else's learning.
-        outcomes = learn(scope, memories, vectors) if memories else []
+        outcomes = learn(scope, memories, vectors)
         if not _move_on(conversation, window):
             transaction.set_rollback(True)
             return

@@ -12,7 +12,6 @@ from django.db import OperationalError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 from procrastinate.contrib.django import app
-from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.exceptions import AlreadyEnqueued
 
 from accounts.access import Actor, Scope
@@ -20,6 +19,7 @@ from memories.asking import Unavailable
 from memories.llm import Unreadable, can_ask
 from memories.models import Job
 from memoryconsole.errors import Conflict
+from memoryconsole.queue import is_waiting
 
 EXTRACT = "extract-memories"
 SUMMARISE = "summarise-conversation"
@@ -39,7 +39,7 @@ def may_learn(scope: Scope) -> bool:
 def queue(scope: Scope, kind: str, conversation_id: UUID) -> Job | None:
     """Have the worker do it, in this transaction; nothing when it is waiting to be done already."""
     lock = f"{kind} {conversation_id}"
-    if ProcrastinateJob.objects.filter(queueing_lock=lock, status="todo").exists():
+    if is_waiting(lock):
         return None
     try:
         with transaction.atomic():

@@ -8,7 +8,7 @@ on demand, and every request is kept.
         server.fail("rate_limited", times=2, retry_after="1")
 
 As a program of its own, `python -m tests.openai_server --port 8089`; POST what `fail` or `script` take, as JSON, to
-`/_fail` or `/_script`, and read the requests from `/_requests`.
+`/_fail` or `/_script`, and read the requests from `/_requests` and the number of random faults from `/_faults`.
 """
 
 import argparse
@@ -37,7 +37,10 @@ GOOD_KEY = "sk-good-0123456789-abcd"
 KEYS = {"": 401, "sk-wrong": 401, "sk-poor": 429, "sk-shut": 403}
 STATUSES = {"unauthorized": 401, "forbidden": 403, "not_found": 404, "rate_limited": 429, "server_error": 500}
 POISONS = ("short", "long", "shuffled", "same_index", "nan", "infinite", "zero", "words", "wrong_dimensions", "mixed")
-FAULTS = (*STATUSES, *POISONS, "quota", "hang", "slow", "drip", "reset", "bad_json", "cut_off", "html", "nonsense")
+FAULTS = (*STATUSES, *POISONS, "quota", "hang", "slow", "drip", "reset", "bad_json", "cut_off", "html", "nonsense",
+          "babble")  # fmt: skip
+# What a language model that is not well does, now and then.
+MOODS = ("server_error", "rate_limited", "reset", "bad_json", "html", "nonsense", "slow", "babble")
 
 DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 TOPICS = (
@@ -155,6 +158,11 @@ class OpenAIServer:
             answer = self._script.popleft() if self._script else plain_answer(body)
         return answer if isinstance(answer, str) else json.dumps(answer)
 
+    @property
+    def faults_so_far(self) -> int:
+        """Of those that happen sometimes."""
+        return self._sometimes.count
+
     def chats(self) -> list[dict[str, Any]]:
         """What the language model was asked, in order."""
         return [request.body for request in self.requests if request.path.endswith("/chat/completions")]
@@ -218,6 +226,8 @@ class _Handler(BaseHTTPRequestHandler):
                 openai.fail(**body)
         elif path == "/_script":
             openai.script(*body["answers"])
+        elif path == "/_faults":
+            return {"faults": openai.faults_so_far, "chats": len(openai.chats())}
         return [asdict(request) for request in openai.requests] if path == "/_requests" else {}
 
     def answer_with(self, path: str, body: dict[str, Any], fault: Fault) -> None:
@@ -246,7 +256,8 @@ class _Handler(BaseHTTPRequestHandler):
         if path == "/v1/models":
             self.send_json(200, {"object": "list", "data": [{"id": name, "object": "model"} for name in DIMENSIONS]})
         elif path.endswith("/chat/completions"):
-            self.send_json(200, chat_answer(self.server.openai.next_chat(body), body))
+            said = "I would rather not." if poison == "babble" else self.server.openai.next_chat(body)
+            self.send_json(200, chat_answer(said, body))
         elif path == "/v1/embeddings":
             self.send_embeddings(body, body["model"], poison)
         elif found := re.fullmatch(r"/openai/deployments/([^/]+)/embeddings", path):
@@ -394,8 +405,11 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
     parser.add_argument("--fail", choices=FAULTS, help="what goes wrong from the start")
+    parser.add_argument("--moody", type=float, default=0.0, help="the part of the language model's answers that fail")
     options = parser.parse_args()
     server = OpenAIServer(port=options.port, latency=options.latency)
+    if options.moody:
+        server.fail_sometimes(options.moody, *MOODS, path="/chat/completions")
     if options.fail:
         server.fail(options.fail)
     print(server.url, flush=True)
