@@ -64,6 +64,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         "/activity": (client, "/activity?instance=support-bot"),
         "/conversations": (client, "/conversations?instance=support-bot"),
         "/conversations/<id>": (client, f"/conversations/{conversation.id}?instance=support-bot"),
+        "/conversations/try": (client, "/conversations/try?instance=support-bot"),
         "/instances": (client, "/instances"),
         "/instances/<slug>/settings": (client, "/instances/support-bot/settings"),
         "/keys": (client, "/keys"),
@@ -74,6 +75,10 @@ def pages() -> dict[str, tuple[Client, str]]:
         "GET /api/v1/conversations": (caller, "/api/v1/conversations?instanceId=support-bot"),
         "GET /api/v1/conversations/<id>": (caller, f"/api/v1/conversations/{conversation.id}?instanceId=support-bot"),
         "GET /api/v1/jobs": (caller, "/api/v1/jobs?instanceId=support-bot"),
+        "GET /api/v1/conversations/<id>/context": (
+            caller,
+            f"/api/v1/conversations/{conversation.id}/context?instanceId=support-bot",
+        ),
         "GET /api/v1/instances": (caller, "/api/v1/instances"),
     }
 
