@@ -14,7 +14,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from pydantic import BeforeValidator
 
 from accounts.access import Scope
-from memories import backfill, follow_up
+from memories import backfill, follow_up, pairing
 from memories.backfill import find_job
 from memories.models import Job
 from memories.paging import Order, Page, page_of, read_cursor, write_cursor
@@ -29,9 +29,10 @@ KINDS = {
     "summarise-conversation": "Summarise a conversation",
     "tell-episode": "Remember an episode",
     "embed-memories": "Make vectors",
+    "find-duplicates": "Find duplicates",
 }
 # What the worker calls them (memories/jobs.py).
-TASKS = {**follow_up.TASKS, "embed-memories": "embed_memories"}
+TASKS = {**follow_up.TASKS, "embed-memories": "embed_memories", "find-duplicates": "find_duplicates"}
 LOOKED_BACK = timedelta(hours=24)
 KEPT = timedelta(days=30)
 GRACE = timedelta(minutes=5)
@@ -112,7 +113,14 @@ def _embed_again(scope: Scope, job: Job) -> Job:
     return backfill.ask_for_embedding(scope, limit=job.payload.get("limit"))
 
 
-AGAIN: Mapping[str, Callable[[Scope, Job], Job | None]] = {"embed-memories": _embed_again}
+def _pair_again(scope: Scope, job: Job) -> Job:
+    return pairing.ask_for_pairs(scope, threshold=job.payload.get("threshold"))
+
+
+AGAIN: Mapping[str, Callable[[Scope, Job], Job | None]] = {
+    "embed-memories": _embed_again,
+    "find-duplicates": _pair_again,
+}
 
 
 def fail_lost(scope: Scope) -> int:

@@ -169,6 +169,14 @@ class ReviewForm(forms.Form):
         return read_or_say(self, MemoryChanges, {**changed, "supersede_reason": "corrected in review"})
 
 
+class PairingForm(forms.Form):
+    """How near two memories must be to be shown as a pair."""
+
+    threshold = forms.FloatField(
+        min_value=0.5, max_value=1, widget=forms.NumberInput(attrs={"min": 0.5, "max": 1, "step": 0.01})
+    )
+
+
 class MergeForm(forms.Form):
     """One text for two memories."""
 

@@ -21,6 +21,7 @@ from memories.extraction import run_extraction
 from memories.indexing import use_language
 from memories.milestones import MARKED, WORTH_MARKING, mark
 from memories.models import Job, Memory, MemoryCount, Milestone, WordFrequency
+from memories.pairing import run_pairing
 from memories.search_sql import EXACT_UP_TO
 from memories.summaries import run_summary
 from memories.vector_index import WORTH_INDEXING, build_index, drop_indexes
@@ -104,6 +105,14 @@ def fail_lost_jobs(timestamp: int) -> None:
     busy = Job.objects.filter(state__in=UNFINISHED).values("instance_id").distinct()
     for instance in Instance.objects.filter(id__in=busy):
         fail_lost(Scope(instance, KEEPER))
+
+
+@app.task(name="find_duplicates", retry=Later())
+def find_duplicates(instance_id: str, job_id: str) -> None:
+    """Find the memories that say nearly the same."""
+    instance = Instance.objects.filter(id=instance_id).first()
+    if instance is not None:
+        run_pairing(Scope(instance, KEEPER), job_id)
 
 
 @app.periodic(cron="41 3 * * *")

@@ -2,32 +2,43 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import TypedDict
 
+from accounts.access import Scope
 from accounts.api_authentication import open_named
 from memories.activity import JobFilters, jobs, part_of_jobs, retry
 from memories.backfill import MOST, ask_for_embedding, find_job
 from memories.models import Job
+from memories.pairing import ask_for_pairs
 from memoryconsole.endpoints import Endpoint, Nothing, Paging, body, query
-from memoryconsole.inputs import Input, Number, read
+from memoryconsole.inputs import Fraction, Input, Number, read
 from memoryconsole.presenting import Id, When, one_of, when
 from memoryconsole.schema import ErrorJson, documented
 
 
-class EmbeddingOptions(Input):
-    """At most `limit` vectors; all that are missing without it."""
+class JobOptions(Input):
+    """At most `limit` vectors, all that are missing without it; pairs from the cosine `threshold` upwards."""
 
     limit: Annotated[Number, Field(ge=1, le=MOST)] | None = None
+    threshold: Annotated[Fraction, Field(ge=0.5, le=1)] | None = None
 
 
 class JobDraft(Input):
-    """`embed-memories` makes the vectors that memories are missing."""
+    """`embed-memories` makes the vectors that memories are missing, `find-duplicates` compares memories by them."""
 
-    kind: Literal["embed-memories"]
-    payload: EmbeddingOptions = EmbeddingOptions()
+    kind: Literal["embed-memories", "find-duplicates"]
+    payload: JobOptions = JobOptions()
+
+    @field_validator("payload")
+    @classmethod
+    def _only_its_own(cls, payload: JobOptions, info: ValidationInfo) -> JobOptions:
+        own = {"embed-memories": {"limit"}, "find-duplicates": {"threshold"}}.get(info.data.get("kind", ""))
+        if own is not None and not payload.model_fields_set <= own:
+            raise ValueError(f"{info.data['kind']} takes {' and '.join(sorted(own))} only.")
+        return payload
 
 
 class JobJson(TypedDict):
@@ -93,7 +104,7 @@ class Jobs(Endpoint):
         data = body(request)
         scope = open_named(request, data)
         draft = read(JobDraft, data)
-        job = ask_for_embedding(scope, limit=draft.payload.limit)
+        job = start(scope, draft)
         answer: OneJobJson = {"job": job_json(job, scope.instance.slug)}
         return Response(answer, status=202)
 
@@ -123,6 +134,12 @@ class Retry(Endpoint):
         job = retry(scope, id)
         answer: RetriedJson = {"job": job_json(job, scope.instance.slug) if job else None}
         return Response(answer, status=202)
+
+
+def start(scope: Scope, draft: JobDraft) -> Job:
+    if draft.kind == "find-duplicates":
+        return ask_for_pairs(scope, threshold=draft.payload.threshold)
+    return ask_for_embedding(scope, limit=draft.payload.limit)
 
 
 def job_json(job: Job, instance: str) -> JobJson:

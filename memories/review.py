@@ -23,6 +23,7 @@ from memories.filters import readable
 from memories.merging import merge
 from memories.models import Memory
 from memories.paging import Order, Page, page_of, read_cursor, write_cursor
+from memories.pairing import remember_both
 from memories.similar import cosines
 from memories.store import change, find_memory
 from memories.vocabulary import Review, Status
@@ -147,6 +148,8 @@ def keep_both(scope: Scope, raw_id: object) -> Memory:
     if not found.is_conflict:
         raise Conflict("It contradicts no other memory.", code="no_conflict")
     approve_many(scope, [found.memory.id], action="kept both")
+    if found.other is not None:
+        remember_both(scope, found.memory.id, found.other.id)
     return find_memory(scope, found.memory.id)
 
 

@@ -1,7 +1,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from memories.views import activity, bulk, editing, history, jobs, listing, review
+from memories.views import activity, bulk, duplicates, editing, history, jobs, listing, review
 
 urlpatterns = [
     path("", RedirectView.as_view(url="/memory", query_string=True)),
@@ -13,6 +13,10 @@ urlpatterns = [
     path("memory/jobs/<id>", jobs.memory_job),
     path("memory/review", review.review_list),
     path("memory/review/bulk", review.review_bulk),
+    path("memory/duplicates", duplicates.duplicate_list),
+    path("memory/duplicates/find", duplicates.duplicate_search),
+    path("memory/duplicates/bulk", duplicates.duplicate_bulk),
+    path("memory/duplicates/<uuid:id>", duplicates.duplicate_pair),
     path("memory/<uuid:id>", editing.memory_detail),
     path("memory/<uuid:id>/edit", editing.memory_edit),
     path("memory/<uuid:id>/pin", editing.memory_pin),

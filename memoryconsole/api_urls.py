@@ -5,6 +5,7 @@ from django.urls import path, re_path
 from conversations import api as conversations
 from instances import api as instances
 from memories import api as memories
+from memories import api_duplicates as duplicates
 from memories import api_reviews as reviews
 from memories import jobs_api as jobs
 from memoryconsole.api import not_found
@@ -19,6 +20,8 @@ urlpatterns = [
     path("memories/<str:id>/restore", memories.Restore.as_view(), name="api-memory-restore"),
     path("memories/<str:id>/review", reviews.OneReview.as_view(), name="api-memory-review"),
     path("reviews", reviews.Reviews.as_view(), name="api-reviews"),
+    path("duplicates", duplicates.Duplicates.as_view(), name="api-duplicates"),
+    path("duplicates/<str:id>", duplicates.OnePair.as_view(), name="api-duplicate"),
     path("conversations", conversations.Conversations.as_view(), name="api-conversations"),
     path("conversations/<str:id>", conversations.OneConversation.as_view(), name="api-conversation"),
     path("conversations/<str:id>/messages", conversations.Messages.as_view(), name="api-conversation-messages"),

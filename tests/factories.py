@@ -14,7 +14,7 @@ from instances.models import Instance
 from instances.store import InstanceDraft, create_instance
 from memories.backfill import ask_for_embedding
 from memories.draft import MemoryDraft
-from memories.models import Job, Memory
+from memories.models import DuplicatePair, Job, Memory
 from memories.store import save, save_many
 from memories.vocabulary import Review
 from memoryconsole.inputs import read
@@ -55,6 +55,18 @@ def make_waiting(instance: Instance, content: str = "", conflict: Memory | None 
     rows.update(review=Review.PENDING, conflicts_with_id=conflict.id if conflict else None)
     memory.refresh_from_db()
     return memory
+
+
+def make_pair(first: Memory, second: Memory, kind: str = "duplicate", cosine: float = 0.95) -> DuplicatePair:
+    """Two memories as the job that looks for duplicates finds them; the older one first."""
+    return DuplicatePair.objects.create(
+        instance=first.instance,
+        first_id=first.id,
+        second_id=second.id,
+        kind=kind,
+        cosine=cosine,
+        found_at=timezone.now(),
+    )
 
 
 def make_failed_job(instance: Instance, error: str = "It did not work.", **fields: Any) -> Job:

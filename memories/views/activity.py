@@ -22,7 +22,7 @@ from memoryconsole.errors import Conflict, Invalid
 from memoryconsole.inputs import read
 
 SIZE = 25
-COUNTED = ("created", "updated", "flagged", "seen")
+COUNTED = ("created", "updated", "flagged", "seen", "duplicates", "conflicts")
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,9 @@ document.addEventListener("keydown", (event) => {
 
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   if (!detail.shouldSwap || !detail.target.matches("[data-row]") || detail.xhr.getResponseHeader("HX-Retarget")) return;
-  const next = detail.target.nextElementSibling || detail.target.previousElementSibling;
+  const rows = inboxRows();
+  const at = rows.indexOf(detail.target);
+  const next = rows[at + 1] || rows[at - 1];
   // After the swap, which follows at once.
   setTimeout(() => {
     document.querySelector("dialog[open]")?.close();

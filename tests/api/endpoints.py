@@ -8,9 +8,9 @@ from conversations.models import Conversation
 from instances.models import Instance
 from memories.backfill import ask_for_embedding
 from memories.draft import MemoryChanges
-from memories.models import Job, Memory
+from memories.models import DuplicatePair, Job, Memory
 from memories.store import change
-from tests.factories import make_conversation, make_failed_job, make_memory, make_waiting, scope_of
+from tests.factories import make_conversation, make_failed_job, make_memory, make_pair, make_waiting, scope_of
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class World:
     job: Job
     failed: Job
     waiting: Memory
+    pair: DuplicatePair
 
     @property
     def slug(self) -> str:
@@ -40,6 +41,7 @@ def populate(instance: Instance) -> World:
         job=ask_for_embedding(scope_of(instance)),
         failed=make_failed_job(instance),
         waiting=make_waiting(instance, f"A waiting secret of {instance.slug}", memory),
+        pair=make_pair(memory, make_memory(instance, f"The same secret of {instance.slug}")),
     )
 
 
@@ -59,6 +61,7 @@ class Call:
             "job": world.job.id,
             "failed": world.failed.id,
             "waiting": world.waiting.id,
+            "pair": world.pair.id,
         }
         return self.path.format(slug=world.slug, **ids)
 
@@ -84,6 +87,8 @@ CALLS = [
     Call("GET", "/api/v1/reviews?instanceId={slug}"),
     Call("POST", "/api/v1/reviews", lambda w: {"instanceId": w.slug, "action": "approve", "ids": [str(w.waiting.id)]}),
     Call("POST", "/api/v1/memories/{waiting}/review", lambda w: {"instanceId": w.slug, "action": "keep"}),
+    Call("GET", "/api/v1/duplicates?instanceId={slug}"),
+    Call("POST", "/api/v1/duplicates/{pair}", lambda w: {"instanceId": w.slug, "action": "merge"}),
     Call("GET", "/api/v1/conversations?instanceId={slug}"),
     Call("POST", "/api/v1/conversations", lambda w: {"instanceId": w.slug}, 201),
     Call("GET", "/api/v1/conversations/{conversation}?instanceId={slug}"),

@@ -78,13 +78,16 @@ def test_absent_malformed_and_foreign_instances_are_the_same(call: Call, world: 
             assert (answer.status, answer.json) == (404, foreign_answer.json), slug
 
 
-@pytest.mark.parametrize("call", [call for call in CALLS if re.search("{(memory|waiting|conv)", call.path)], ids=str)
+BY_ID = [call for call in CALLS if re.search("{(memory|waiting|pair|conv)", call.path)]
+
+
+@pytest.mark.parametrize("call", BY_ID, ids=str)
 @pytest.mark.parametrize("other", ["foreign", "absent", "malformed"])
 def test_ids_of_another_instance_are_404(call: Call, other: str, world: World, foreign: World) -> None:
     ids = {"foreign": str(foreign.memory.id), "absent": str(uuid.uuid4()), "malformed": "not-an-id"}
     if other == "foreign" and "{conv" in call.path:
         ids["foreign"] = str(foreign.conversation.id)
-    path = re.sub("{(memory|waiting|conversation)}", ids[other], call.path)
+    path = re.sub("{(memory|waiting|pair|conversation)}", ids[other], call.path)
     before = state()
     answer = send(Caller(make_key()), Call(call.method, path, call.body), world)
     assert answer.error == (404, "not_found")
@@ -176,6 +179,6 @@ def test_private_memories_of_others_are_absent_for_a_member(world: World) -> Non
     assert eve.get(f"/api/v1/memories/{id}?instanceId={world.slug}").error == (404, "not_found")
     listed = eve.get(f"/api/v1/memories?instanceId={world.slug}").json
     assert id not in [memory["id"] for memory in listed["memories"]]
-    assert listed["total"] == 1
+    assert listed["total"] == 2
     assert eve.post("/api/v1/memories/bulk-delete", {"instanceId": world.slug, "ids": [id]}).status == 404
     assert Memory.objects.filter(id=id).exists()

@@ -8,7 +8,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from instances.models import Instance
 from memories.backfill import ask_for_embedding
-from tests.factories import make_conversation, make_memory, scope_of
+from tests.factories import make_conversation, make_memory, make_pair, scope_of
 
 pytestmark = pytest.mark.django_db
 
@@ -56,9 +56,11 @@ def test_a_stranger_cannot_tell_it_from_nothing(
     memory = make_memory(support, "A secret of the support bot")
     conversation = make_conversation(support, "Hello", title="A secret talk")
     job = ask_for_embedding(scope_of(support))
+    pair = make_pair(memory, make_memory(support, "The same secret"))
     ids = {
         "memory/jobs/": str(job.id),
         "activity/": str(job.id),
+        "memory/duplicates/": str(pair.id),
         "memory/": str(memory.id),
         "conversations/": str(conversation.id),
     }

@@ -22,6 +22,7 @@ from tests.factories import (
     make_key,
     make_memories,
     make_memory,
+    make_pair,
     make_user,
     make_waiting,
     scope_of,
@@ -42,6 +43,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         conversation = make_conversation(bot, "Hello", "Hi", title=f"Talk {n}")
         memory = make_memory(bot, tags=["a", "b"], sourceConversationId=str(conversation.id))
         change(scope_of(bot), memory.id, MemoryChanges(content=f"Memory number {n}, changed"))
+        make_pair(memory, make_memory(bot))
         make_failed_job(bot, conversation_id=conversation.id)
         make_waiting(bot, conflict=memory, sourceConversationId=str(conversation.id))
     near = make_instance("vector-bot", embedder="offline")
@@ -55,6 +57,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         "/memory, searched": (client, "/memory?instance=support-bot&search=memory+number"),
         "/memory, searched by meaning": (client, "/memory?instance=vector-bot&search=memory+number"),
         "/memory/review": (client, "/memory/review?instance=support-bot"),
+        "/memory/duplicates": (client, "/memory/duplicates?instance=support-bot"),
         "/memory/new": (client, "/memory/new?instance=support-bot"),
         "/memory/<id>": (client, f"/memory/{memory.id}?instance=support-bot"),
         "/memory/<id>, with similar ones": (client, f"/memory/{neighbour.id}?instance=vector-bot"),
@@ -72,6 +75,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         "GET /api/v1/memories": (caller, "/api/v1/memories?instanceId=support-bot"),
         "GET /api/v1/memories/<id>": (caller, f"/api/v1/memories/{memory.id}?instanceId=support-bot"),
         "GET /api/v1/reviews": (caller, "/api/v1/reviews?instanceId=support-bot"),
+        "GET /api/v1/duplicates": (caller, "/api/v1/duplicates?instanceId=support-bot"),
         "GET /api/v1/conversations": (caller, "/api/v1/conversations?instanceId=support-bot"),
         "GET /api/v1/conversations/<id>": (caller, f"/api/v1/conversations/{conversation.id}?instanceId=support-bot"),
         "GET /api/v1/jobs": (caller, "/api/v1/jobs?instanceId=support-bot"),
