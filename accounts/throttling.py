@@ -21,17 +21,22 @@ _counts: dict[object, int] = {}
 _minute = 0
 
 
+def allow(caller: object, most: int) -> bool:
+    """Count this, and say whether it is within what the caller may do in a minute."""
+    global _minute
+    minute = int(time.time() // 60)
+    with _lock:
+        if minute != _minute:
+            _counts.clear()
+            _minute = minute
+        _counts[caller] = _counts.get(caller, 0) + 1
+        return _counts[caller] <= most
+
+
 class PerCallerThrottle(BaseThrottle):
     def allow_request(self, request: Request, view: "APIView") -> bool:
-        global _minute
         caller = request.user.id if isinstance(request.user, Actor) else self.get_ident(request)
-        minute = int(time.time() // 60)
-        with _lock:
-            if minute != _minute:
-                _counts.clear()
-                _minute = minute
-            _counts[caller] = _counts.get(caller, 0) + 1
-            return _counts[caller] <= settings.API_REQUESTS_PER_MINUTE
+        return allow(caller, settings.API_REQUESTS_PER_MINUTE)
 
     def wait(self) -> float:
         return 60 - time.time() % 60

@@ -22,8 +22,8 @@ from bench import ROOT
 class Console:
     """Speaks to a console with a key for all instances, one kept connection per thread."""
 
-    def __init__(self, url: str, key: str) -> None:
-        self.url, self.key = url, key
+    def __init__(self, url: str, key: str, pid: int) -> None:
+        self.url, self.key, self.pid = url, key, pid
         self._local = threading.local()
 
     def call(self, method: str, path: str, body: object = None, **query: Any) -> Any:
@@ -34,6 +34,14 @@ class Console:
         return json.loads(answer)
 
     def raw(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
+        try:
+            return self._raw(method, path, body)
+        except http.client.RemoteDisconnected:
+            # The server closes a connection that nobody has used for a while.
+            del self._local.connection
+            return self._raw(method, path, body)
+
+    def _raw(self, method: str, path: str, body: object) -> tuple[int, bytes]:
         connection = self._connection()
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         connection.request(method, f"/api/v1{path}", json.dumps(body) if body is not None else None, headers)
@@ -47,6 +55,13 @@ class Console:
             self._local.connection.connect()
             self._local.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return self._local.connection
+
+    def worker(self) -> int:
+        """The process of the worker; 0 while there is none."""
+        listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
+        rows = (line.split(maxsplit=2) for line in listing.stdout.splitlines())
+        found = [int(pid) for pid, parent, said in rows if int(parent) == self.pid and "manage.py worker" in said]
+        return found[0] if found else 0
 
     def wait_until_embedded(self, slug: str, seconds: float = 900) -> None:
         deadline = time.monotonic() + seconds
@@ -72,7 +87,7 @@ def started_console(**environment: str) -> Iterator[Console]:
         making = subprocess.run(
             [*manage, "createapikey", "--all-instances"], env=variables, check=True, capture_output=True, text=True
         )
-        yield Console(f"http://127.0.0.1:{port}", making.stdout.strip())
+        yield Console(f"http://127.0.0.1:{port}", making.stdout.strip(), process.pid)
     finally:
         process.terminate()
         process.wait(60)

@@ -15,13 +15,15 @@ from conversations.store import (
     ConversationDraft,
     MessageDrafts,
     add_messages,
+    close,
     conversations_of,
     find_conversation,
     messages_of,
     open_conversation,
 )
+from conversations.working_memory import context_of
 from memories.paging import Order, read_cursor_as, write_cursor
-from memoryconsole.endpoints import Endpoint, Paging, body, query
+from memoryconsole.endpoints import Endpoint, Nothing, Paging, body, query
 from memoryconsole.inputs import Text, read
 from memoryconsole.presenting import Id, When, one_of, when
 from memoryconsole.schema import documented
@@ -47,6 +49,7 @@ class ConversationJson(TypedDict):
     channel: str | None
     userId: str | None
     title: str | None
+    timeZone: str
     messageCount: int
     createdAt: When
     lastMessageAt: When
@@ -85,6 +88,13 @@ class TranscriptJson(TypedDict):
 
 
 class MessagesJson(TypedDict):
+    messages: list[MessageJson]
+
+
+class ContextJson(TypedDict):
+    conversation: ConversationJson
+    summary: str | None
+    summarisedThrough: int
     messages: list[MessageJson]
 
 
@@ -165,10 +175,46 @@ class Messages(Endpoint):
     def post(self, request: Request, id: str) -> Response:
         data = body(request)
         scope = open_named(request, data)
-        conversation = find_conversation(scope, id)
-        messages = add_messages(scope, conversation.id, read(MessageDrafts, data).messages)
+        messages = add_messages(scope, id, read(MessageDrafts, data).messages)
         answer: MessagesJson = {"messages": [message_json(message) for message in messages]}
         return Response(answer, status=201)
+
+
+class Context(Endpoint):
+    @documented(
+        "getContext",
+        "The working memory of a conversation: a summary of what is long ago, and the last messages in full",
+        answers={200: ContextJson},
+    )
+    def get(self, request: Request, id: str) -> Response:
+        data = query(request)
+        scope = open_named(request, data)
+        read(Nothing, data)
+        conversation = find_conversation(scope, id)
+        context = context_of(scope, conversation)
+        answer: ContextJson = {
+            "conversation": conversation_json(conversation, scope.instance.slug),
+            "summary": context.summary or None,
+            "summarisedThrough": context.summarised_through,
+            "messages": [message_json(message) for message in context.messages],
+        }
+        return Response(answer)
+
+
+class Closing(Endpoint):
+    @documented(
+        "closeConversation",
+        "Close a conversation: what happened in it is remembered now; another message opens it again",
+        body=Nothing,
+        instance="body",
+        answers={200: OneConversationJson},
+    )
+    def post(self, request: Request, id: str) -> Response:
+        data = body(request)
+        scope = open_named(request, data)
+        read(Nothing, data)
+        answer: OneConversationJson = {"conversation": conversation_json(close(scope, id), scope.instance.slug)}
+        return Response(answer)
 
 
 def conversation_json(conversation: Conversation, instance: str) -> ConversationJson:
@@ -179,6 +225,7 @@ def conversation_json(conversation: Conversation, instance: str) -> Conversation
         "channel": conversation.channel or None,
         "userId": conversation.owner or None,
         "title": conversation.title or None,
+        "timeZone": conversation.time_zone or "UTC",
         "messageCount": conversation.message_count,
         "createdAt": when(conversation.created_at),
         "lastMessageAt": when(conversation.last_message_at),

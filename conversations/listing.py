@@ -68,6 +68,15 @@ def transcript_page(scope: Scope, conversation: Conversation, *, number: int, me
     return page_of(rows, SPOKEN, number=number, size=TRANSCRIPT_SIZE, total=conversation.message_count)
 
 
+def last_messages(scope: Scope, conversation: Conversation, number: int) -> list[Message]:
+    rows = Message.objects.filter(instance=scope.instance, conversation_id=conversation.id)
+    return list(rows.order_by("-position")[:number])[::-1]
+
+
+def recent_conversations(scope: Scope, number: int) -> list[Conversation]:
+    return list(RECENT.sorted(conversations_of(scope).filter(message_count__gt=0))[:number])
+
+
 def memories_from(scope: Scope, conversation: Conversation) -> list[Memory]:
     """The newest memories that came from this conversation; one more than is shown tells that there are more."""
     rows = matching(scope, Filters(conversation_id=conversation.id))

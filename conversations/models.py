@@ -17,10 +17,13 @@ class Conversation(InstanceOwned):
     channel = models.CharField(max_length=64, blank=True, default="")
     owner = models.CharField(max_length=200, blank=True, default="")
     title = models.CharField(max_length=200, blank=True, default="")
+    time_zone = models.CharField(max_length=64, blank=True, default="")
     message_count = models.PositiveIntegerField(default=0)
     summary = models.TextField(blank=True, default="")
     summarised_through = models.PositiveIntegerField(default=0)
     extracted_through = models.PositiveIntegerField(default=0)
+    # The last message that is part of an episode; there are more as long as somebody has spoken since.
+    told_through = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField()
     last_message_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True)
@@ -33,7 +36,15 @@ class Conversation(InstanceOwned):
                 name="conversation_external_id_once",
             )
         ]
-        indexes = [models.Index("instance", "last_message_at", "id", name="conversation_recent")]
+        indexes = [
+            models.Index("instance", "last_message_at", "id", name="conversation_recent"),
+            models.Index(
+                "instance",
+                "last_message_at",
+                condition=models.Q(told_through__lt=models.F("message_count")),
+                name="conversation_untold",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.title or self.external_id or f"Conversation {str(self.id)[-12:]}"

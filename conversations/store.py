@@ -5,14 +5,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 from uuid import UUID
+from zoneinfo import available_timezones
 
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from accounts.access import Scope
+from conversations import working_memory
 from conversations.models import Conversation, Message, MessageRole
+from memories import follow_up
 from memoryconsole.errors import NotFound
 from memoryconsole.ids import parse_id, uuid7, uuid7_at
 from memoryconsole.inputs import Input, Moment, Text
@@ -22,6 +25,12 @@ MAX_MESSAGE = 100_000
 MAX_MESSAGES = 1000
 
 
+def _known_zone(name: str) -> str:
+    if name and name not in available_timezones():
+        raise ValueError(f"“{name}” is not a time zone. Use a name like Europe/Berlin.")
+    return name
+
+
 class ConversationDraft(Input):
     """A conversation; sending the same `externalId` again finds the one that is there."""
 
@@ -29,6 +38,7 @@ class ConversationDraft(Input):
     channel: Annotated[Text, StringConstraints(max_length=64)] = ""
     user_id: Annotated[Text, StringConstraints(max_length=200)] = ""
     title: Annotated[Text, StringConstraints(max_length=200)] = ""
+    time_zone: Annotated[Text, StringConstraints(max_length=64), AfterValidator(_known_zone)] = ""
 
 
 class MessageDraft(Input):
@@ -54,8 +64,17 @@ def conversations_of(scope: Scope) -> QuerySet[Conversation]:
 
 def find_conversation(scope: Scope, raw_id: object) -> Conversation:
     """The only way from an outside id to a conversation."""
+    return _found(conversations_of(scope), raw_id)
+
+
+def _held(scope: Scope, raw_id: object) -> Conversation:
+    """The same, with its row, for the transaction."""
+    return _found(conversations_of(scope).select_for_update(), raw_id)
+
+
+def _found(rows: QuerySet[Conversation], raw_id: object) -> Conversation:
     id = parse_id(raw_id)
-    found = conversations_of(scope).filter(id=id).first() if id else None
+    found = rows.filter(id=id).first() if id else None
     if found is None:
         raise NotFound("There is no such conversation in this instance.")
     return found
@@ -76,6 +95,7 @@ def open_conversation(scope: Scope, draft: ConversationDraft, *, started_at: dat
         channel=draft.channel,
         owner=draft.user_id,
         title=scrub(draft.title)[0],
+        time_zone=draft.time_zone,
         created_at=now,
         last_message_at=now,
     )
@@ -87,13 +107,15 @@ def open_conversation(scope: Scope, draft: ConversationDraft, *, started_at: dat
     return Opened(conversation, is_new=True)
 
 
-def add_messages(scope: Scope, raw_id: object, drafts: Sequence[MessageDraft]) -> list[Message]:
-    """Append in the order given. A message whose external id is there already is not stored again."""
+def add_messages(scope: Scope, raw_id: object, drafts: Sequence[MessageDraft], *, learn: bool = True) -> list[Message]:
+    """Append in the order given. A message whose external id is there already is not stored again.
+
+    What is said while memory is switched off, or not to `learn` from, is never extracted.
+    """
     scope.require_write()
     with transaction.atomic():
-        conversation = find_conversation(scope, raw_id)
         # Whoever holds the conversation's row appends next: positions have no gaps and no twins.
-        conversation = conversations_of(scope).select_for_update().get(id=conversation.id)
+        conversation = _held(scope, raw_id)
         known = _known_messages(scope, conversation.id, drafts)
         answer = [_known_or_built(scope, conversation, draft, known) for draft in drafts]
         new = list(dict.fromkeys(message for message in answer if message._state.adding))
@@ -101,11 +123,42 @@ def add_messages(scope: Scope, raw_id: object, drafts: Sequence[MessageDraft]) -
             message.position = conversation.message_count + offset
         Message.objects.bulk_create(new)
         if new:
-            last = max([conversation.last_message_at, *(message.created_at for message in new)])
-            conversations_of(scope).filter(id=conversation.id).update(
-                message_count=conversation.message_count + len(new), last_message_at=last
-            )
+            _count(scope, conversation, new, learn=learn and scope.instance.memory_enabled)
     return answer
+
+
+def _count(scope: Scope, conversation: Conversation, new: Sequence[Message], *, learn: bool) -> None:
+    conversation.message_count += len(new)
+    conversation.last_message_at = max(conversation.last_message_at, *(message.created_at for message in new))
+    conversation.closed_at = None
+    if not learn:
+        conversation.extracted_through = conversation.told_through = conversation.message_count
+    conversation.save(update_fields=COUNTED)
+    if learn and follow_up.may_learn(scope):
+        _follow_up(scope, conversation, new)
+
+
+COUNTED = ("message_count", "last_message_at", "closed_at", "extracted_through", "told_through")
+
+
+def _follow_up(scope: Scope, conversation: Conversation, new: Sequence[Message]) -> None:
+    if any(message.role == MessageRole.ASSISTANT for message in new):
+        follow_up.queue(scope, follow_up.EXTRACT, conversation.id)
+    if working_memory.is_too_long(conversation):
+        follow_up.queue(scope, follow_up.SUMMARISE, conversation.id)
+
+
+def close(scope: Scope, raw_id: object) -> Conversation:
+    """Nothing more is expected: what happened in it may be told now. Whoever speaks again opens it again."""
+    scope.require_write()
+    with transaction.atomic():
+        conversation = _held(scope, raw_id)
+        if conversation.closed_at is None:
+            conversation.closed_at = timezone.now()
+            conversation.save(update_fields=["closed_at"])
+            if conversation.told_through < conversation.message_count and follow_up.may_learn(scope):
+                follow_up.queue(scope, follow_up.TELL, conversation.id)
+    return conversation
 
 
 def _known_messages(scope: Scope, conversation_id: UUID, drafts: Sequence[MessageDraft]) -> dict[str, Message]:

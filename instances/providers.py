@@ -19,6 +19,11 @@ class Provider:
     api_key: str = field(repr=False)
     belongs_to: Literal["instance", "server"]
 
+    @property
+    def chat_model(self) -> str:
+        """The fast tier, which extracts and summarises; empty when the server names no Azure deployment for it."""
+        return settings.AZURE_OPENAI_CHAT_DEPLOYMENT if self.kind == "azure" else settings.FAST_MODEL
+
     def client(self, *, timeout: float, max_retries: int = 0) -> "OpenAI":
         """Imported late: the library takes a second to load."""
         from openai import AzureOpenAI, OpenAI

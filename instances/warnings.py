@@ -13,9 +13,18 @@ class Warning:
     link: str
 
 
+NO_CHAT = (
+    "Memory is on, but this server names no Azure OpenAI deployment for chat (AZURE_OPENAI_CHAT_DEPLOYMENT): facts are "
+    "not extracted from conversations."
+)
+
+
 def warnings_for(instance: Instance) -> list[Warning]:
-    if not instance.memory_enabled or provider_for(instance):
+    provider = provider_for(instance)
+    if not instance.memory_enabled or (provider and provider.chat_model):
         return []
+    if provider:
+        return [Warning("no_chat_deployment", NO_CHAT, f"/instances/{instance.slug}/settings#openai-key")]
     field = "openai-key" if instance.embedder != Embedder.AZURE else "embedder"
     return [Warning("no_openai_key", _no_key(instance), f"/instances/{instance.slug}/settings#{field}")]
 

@@ -5,7 +5,7 @@ twice does no harm. Vectors of one model are one generation; when an instance ch
 filled while search goes on with the old one, and the switch is one statement at the end.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 from zlib import crc32
@@ -15,18 +15,19 @@ from django.db.models import F, Value
 from django.db.models.functions import Greatest
 from django.utils import timezone
 from procrastinate.contrib.django import app
-from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.exceptions import AlreadyEnqueued
 
 from accounts.access import Scope
 from instances.models import Instance
-from memories.embedding import Unavailable, embed_texts, model_of
+from memories.asking import Unavailable
+from memories.embedding import embed_texts, model_of
 from memories.filters import IS_NOT_EMBEDDED
 from memories.indexing import embedded_text
 from memories.models import Job, Memory
 from memories.vocabulary import EmbeddingState
 from memoryconsole.errors import NotFound
 from memoryconsole.ids import parse_id
+from memoryconsole.queue import is_waiting
 
 BATCH = 256
 HARMLESS = "tea"
@@ -47,7 +48,7 @@ def embed_soon(scope: Scope) -> None:
 def _queue(instance: Instance) -> bool:
     """Queue the job unless it is queued already."""
     lock = f"embed {instance.id}"
-    if ProcrastinateJob.objects.filter(queueing_lock=lock, status="todo").exists():
+    if is_waiting(lock):
         return False
     try:
         with transaction.atomic():
@@ -90,7 +91,7 @@ def run_embedding(scope: Scope, job_id: str = "", limit: int | None = None) -> N
         return
     job = rows.first()
     before = job.done if job else 0
-    rows.update(state=Job.State.RUNNING, error="")
+    rows.update(state=Job.State.RUNNING, error="", attempts=F("attempts") + 1, started_at=timezone.now())
 
     def progress(done: int) -> None:
         rows.update(done=before + done, total=Greatest(F("total"), Value(before + done)))
@@ -140,6 +141,24 @@ def embed_pending(scope: Scope, *, limit: int | None = None, progress: Progress 
         progress(done)
     _finish(instance, generation, model)
     return done
+
+
+def store_vectors(scope: Scope, vectors: Mapping[UUID, Sequence[float]], model: str) -> None:
+    """Vectors of `model` that are there before their memories, in the transaction that writes these, which are one
+    chunk each."""
+    instance = scope.instance
+    if not instance.embedding_model:
+        _begin(instance, model)
+    if not vectors or instance.embedding_model != model:
+        return
+    named: dict[str, Any] = {
+        "instance": instance.id,
+        "generation": instance.embedding_generation,
+        "ids": list(vectors),
+        "vectors": [_written(vector) for vector in vectors.values()],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(STORE_BY_MEMORY, named)
 
 
 def generation_for(instance: Instance, model: str) -> int:
@@ -207,6 +226,18 @@ FROM unnest(%(ids)s::uuid[], %(vectors)s::text[]) AS new (id, vector)
 JOIN memories_chunk c ON c.instance_id = %(instance)s AND c.id = new.id
 ORDER BY c.id FOR SHARE OF c
 ON CONFLICT DO NOTHING
+"""
+
+STORE_BY_MEMORY = """
+WITH stored AS (
+    INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
+    SELECT %(instance)s, c.id, %(generation)s, c.memory_id, true, new.vector::halfvec(1536)
+    FROM unnest(%(ids)s::uuid[], %(vectors)s::text[]) AS new (id, vector)
+    JOIN memories_chunk c ON c.instance_id = %(instance)s AND c.memory_id = new.id AND c.live
+    RETURNING memory_id
+)
+UPDATE memories_memory SET embedding = 'ready', embedding_error = ''
+WHERE instance_id = %(instance)s AND NOT embedding = 'ready' AND id IN (SELECT memory_id FROM stored)
 """
 
 MARK_READY = """
@@ -287,15 +318,18 @@ def _mark_failed(instance: Instance, memory_id: UUID, reason: str) -> None:
 
 
 def _store(instance: Instance, generation: int, batch: Sequence[Row], vectors: Sequence[Sequence[float]]) -> None:
-    written = ["[" + ",".join(f"{x:.6g}" for x in vector) + "]" for vector in vectors]
     named: dict[str, Any] = {
         "instance": instance.id,
         "generation": generation,
         "ids": [row[0] for row in batch],
-        "vectors": written,
+        "vectors": [_written(vector) for vector in vectors],
     }
     with connection.cursor() as cursor:
         cursor.execute(STORE, named)
+
+
+def _written(vector: Sequence[float]) -> str:
+    return "[" + ",".join(f"{x:.6g}" for x in vector) + "]"
 
 
 def _mark_ready(instance: Instance, generation: int, memories: set[UUID] | None) -> None:

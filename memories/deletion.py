@@ -33,7 +33,7 @@ def delete_memory(scope: Scope, raw_id: object) -> Receipt:
     return delete_memories(scope, [find_memory(scope, raw_id).id])
 
 
-def delete_memories(scope: Scope, ids: Sequence[UUID]) -> Receipt:
+def delete_memories(scope: Scope, ids: Sequence[UUID], *, action: str = "deleted") -> Receipt:
     """Exactly these; when one of them is not there, nothing is deleted."""
     scope.require_write()
     wanted = sorted(set(ids))
@@ -43,7 +43,7 @@ def delete_memories(scope: Scope, ids: Sequence[UUID]) -> Receipt:
         if there != wanted:
             missing = len(wanted) - len(there)
             raise NotFound(f"{missing} of {len(wanted)} memories are not in this instance. Nothing was deleted.")
-        return _delete(scope, wanted)
+        return _delete(scope, wanted, action)
 
 
 def delete_key(scope: Scope, key: str) -> Receipt:
@@ -102,11 +102,11 @@ def _parts(scope: Scope, ids: Sequence[UUID]) -> tuple[Receipt, list[str]]:
     return Receipt(len(ids), versions, chunks, embeddings, len(paths)), paths
 
 
-def _delete(scope: Scope, ids: list[UUID]) -> Receipt:
+def _delete(scope: Scope, ids: list[UUID], action: str = "deleted") -> Receipt:
     receipt, paths = _parts(scope, ids)
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM memories_memory WHERE instance_id = %s AND id = ANY(%s)", [scope.instance.id, ids])
-    audit.record(scope, "deleted", ids)
+    audit.record(scope, action, ids)
     transaction.on_commit(lambda: _remove_files(paths))
     return receipt
 

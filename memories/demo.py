@@ -70,7 +70,7 @@ def _converse(scope: Scope, entry: Mapping[str, Any], now: datetime) -> list[Mes
         read(MessageDraft, {"role": role, "content": text, "createdAt": started + number * pause})
         for number, (role, text) in enumerate(entry["messages"])
     ]
-    return add_messages(scope, opened.conversation.id, messages)
+    return add_messages(scope, opened.conversation.id, messages, learn=False)
 
 
 def _remember(scope: Scope, entries: Sequence[Mapping[str, Any]], said: Said, now: datetime) -> None:

@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from memories.evidence import check_key, tidy_evidence
 from memories.models import MAX_CONTENT, MAX_SUMMARY, MAX_TAG, MAX_TAGS
 from memories.vocabulary import Category, Role, Visibility, category_named, role_named
 from memoryconsole.inputs import Fraction, Input, Moment, Number, Text, no_nul
@@ -68,7 +69,10 @@ Tags = Annotated[list[Tag], Field(max_length=MAX_TAGS), AfterValidator(_tidy_tag
 Importance = Annotated[Number, Field(ge=1, le=10)]
 Confidence = Annotated[Fraction, Field(ge=0, le=1, allow_inf_nan=False)]
 Source = Annotated[Text, StringConstraints(min_length=1, max_length=32)]
-Evidence = Annotated[dict[str, Any], Field(max_length=MAX_EVIDENCE), AfterValidator(_storable)]
+Evidence = Annotated[
+    dict[str, Any], Field(max_length=MAX_EVIDENCE), AfterValidator(_storable), AfterValidator(tidy_evidence)
+]
+Key = Annotated[Name, AfterValidator(check_key)]
 CategoryWord = Annotated[Category, BeforeValidator(_category, json_schema_input_type=str)]
 RoleWord = Annotated[Role, BeforeValidator(_role, json_schema_input_type=str)]
 Ids = Annotated[list[UUID], Field(max_length=100)]
@@ -82,7 +86,7 @@ class MemoryDraft(Input):
     role: RoleWord = Role.CONTEXT
     importance: Importance = 5
     confidence: Confidence = 1.0
-    key: Name = ""
+    key: Key = ""
     summary: Summary = ""
     tags: Tags = []
     pinned: bool = False
@@ -119,7 +123,7 @@ class MemoryChanges(Input):
     role: RoleWord | None = None
     importance: Importance | None = None
     confidence: Confidence | None = None
-    key: Name | None = None
+    key: Key | None = None
     summary: Summary | None = None
     tags: Tags | None = None
     pinned: bool | None = None

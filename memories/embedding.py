@@ -9,30 +9,28 @@ import math
 import time
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from hashlib import sha256
-from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.db import connection
 
 from instances.models import Embedder, Instance
 from instances.providers import Provider, provider_for
 from memories import offline_embedder
+from memories.asking import PASSING, Unavailable, refuse_in_transaction, translated, unusable, within
 from memories.breaker import Breaker
 from memoryconsole.connections import release_connection
 
 if TYPE_CHECKING:
-    from openai import APIStatusError, OpenAI
+    from openai import OpenAI
 
 logger = logging.getLogger(__name__)
-T = TypeVar("T")
 
+API = "embeddings API"
 DIMENSIONS = 1536
 OPENAI_MODELS = ("text-embedding-3-small", "text-embedding-3-large", "text-embedding-ada-002")
 
@@ -40,7 +38,6 @@ TEXTS_SECONDS = 30.0
 ATTEMPTS = 4
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 20.0
-LONGEST_RETRY_AFTER = 600.0
 
 QUERY_SECONDS = 2.5
 QUICK_WAIT = 0.1
@@ -54,16 +51,6 @@ TEXT_BYTES = 8_000 * BYTES_PER_TOKEN
 SAFE_BYTES = 8_000
 
 REMEMBERED_QUERIES = 4096
-
-
-class Unavailable(Exception):
-    """Vectors cannot be had right now: `reason` is a sentence for people, `code` a short id."""
-
-    def __init__(self, code: str, reason: str, retry_after: float | None = None) -> None:
-        self.code = code
-        self.reason = reason
-        self.retry_after = retry_after
-        super().__init__(reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +96,7 @@ def embed_texts(instance: Instance, texts: Sequence[str]) -> list[list[float]]:
     """One vector for each text, in order, or Unavailable. May take minutes; not for transactions."""
     if instance.embedder == Embedder.OFFLINE:
         return [offline_embedder.embed(text) for text in texts]
-    _refuse_in_transaction()
+    refuse_in_transaction()
     source = _source(instance)
     release_connection()
     return [vector for batch in _batches(texts) for vector in _ask_for_batch(source, batch)]
@@ -122,7 +109,7 @@ def embed_query(instance: Instance, text: str, *, model: str = "") -> list[float
     """
     if (model or model_of(instance)) == offline_embedder.MODEL:
         return offline_embedder.embed(text)
-    _refuse_in_transaction()
+    refuse_in_transaction()
     source = _source_of(instance, model)
     text = _sendable(text, SAFE_BYTES)
     key = (source.model, source.endpoint, sha256(text.encode()).digest())
@@ -164,12 +151,6 @@ def _source(instance: Instance) -> Source:
     return Source(provider, settings.AZURE_OPENAI_ENDPOINT, settings.AZURE_OPENAI_EMBEDDING_DEPLOYMENT)
 
 
-def _refuse_in_transaction() -> None:
-    """Django marks the transactions its test cases run in, for its own `durable=True`; only those may be open."""
-    if any(not getattr(block, "_from_testcase", False) for block in connection.atomic_blocks):
-        raise RuntimeError("Vectors are asked for before or after a transaction, never inside one.")
-
-
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
     batch: list[str] = []
     tokens = 0
@@ -206,9 +187,8 @@ def _ask_patiently(source: Source, texts: list[str], attempt: int = 1) -> list[l
     try:
         return _ask(source, texts, TEXTS_SECONDS)
     except Unavailable as problem:
-        passes = problem.code in ("rate_limited", "timeout", "unreachable", "server_error", "bad_answer")
         wait = FIRST_WAIT * 2 ** (attempt - 1) if problem.retry_after is None else problem.retry_after
-        if not passes or attempt == ATTEMPTS or wait > LONGEST_WAIT:
+        if problem.code not in PASSING or attempt == ATTEMPTS or wait > LONGEST_WAIT:
             raise
     time.sleep(wait)
     return _ask_patiently(source, texts, attempt + 1)
@@ -245,57 +225,29 @@ def _ask_quickly(source: Source, text: str) -> list[float]:
 
 
 def _ask(source: Source, texts: list[str], seconds: float) -> list[list[float]]:
-    try:
-        return _within(seconds, lambda: _request(source, texts, seconds))
-    except TimeoutError:
-        raise _too_late() from None
-
-
-def _within(seconds: float, ask: Callable[[], T]) -> T:
-    """The library's time-out is for each read, and looking up a host has none: leaving a thread behind is the only
-    way to be done in time."""
-    answer: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            answer.set_result(ask())
-        except BaseException as error:
-            answer.set_exception(error)
-
-    Thread(target=run, name="embedding", daemon=True).start()
-    return answer.result(seconds)
+    return within(seconds, lambda: _request(source, texts, seconds), api=API)
 
 
 def _request(source: Source, texts: list[str], seconds: float) -> list[list[float]]:
-    import httpx2
-    import openai
-
-    try:
+    def ask() -> list[list[float]]:
         client = _client(source.provider, source.endpoint)
         answer = client.embeddings.create(model=source.name, input=texts, timeout=seconds, **source.options)
         return _checked(source, answer.data, len(texts))
-    except openai.APIStatusError as error:
-        raise _said_no(source, error) from None
-    except openai.APITimeoutError:
-        raise _too_late() from None
-    except (openai.APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL):
-        raise Unavailable("unreachable", "The embeddings API cannot be reached from this server.") from None
-    # The library reads an answer without looking at it: what is not JSON, or not of the right shape, ends up here.
-    except (openai.OpenAIError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError):
-        raise _unusable("it cannot be read") from None
+
+    return translated(ask, api=API, model=source.name)
 
 
 def _checked(source: Source, data: Sequence[Any], number: int) -> list[list[float]]:
     by_index = {item.index: item.embedding for item in data}
     if len(data) != number or by_index.keys() != set(range(number)):
-        raise _unusable(f"{number} vectors were asked for, {len(data)} came or their order is unclear")
+        raise unusable(API, f"{number} vectors were asked for, {len(data)} came or their order is unclear")
     vectors = [_unit(by_index[index]) for index in range(number)]
     lengths = {len(vector) for vector in vectors}
     expected = DIMENSIONS
     if source.may_be_short and len(lengths) == 1 and max(lengths) <= DIMENSIONS:
         expected = _lengths.setdefault((source.endpoint, source.name), max(lengths))
     if lengths != {expected}:
-        raise _unusable(f"its vectors have {_listed(lengths)} dimensions instead of {expected}")
+        raise unusable(API, f"its vectors have {_listed(lengths)} dimensions instead of {expected}")
     return [vector + [0.0] * (DIMENSIONS - expected) for vector in vectors]
 
 
@@ -303,48 +255,13 @@ def _unit(vector: Sequence[float]) -> list[float]:
     """Of length 1, which half-precision columns hold best, and in single precision, as a cached one will be."""
     norm = math.hypot(*vector)
     if not 1e-12 < norm < math.inf:
-        raise _unusable("a vector is zero or not finite")
+        raise unusable(API, "a vector is zero or not finite")
     scaled = vector if abs(norm - 1) < 1e-3 else [x / norm for x in vector]
     return array("f", scaled).tolist()
 
 
 def _listed(lengths: set[int]) -> str:
     return " and ".join(str(length) for length in sorted(lengths)[:3])
-
-
-def _said_no(source: Source, error: "APIStatusError") -> Unavailable:
-    status, retry_after = error.status_code, _retry_after(error)
-    if status == 401:
-        return Unavailable("unauthorized", "The embeddings API does not accept the key.")
-    if status == 403:
-        return Unavailable("unauthorized", f"The embeddings API does not let this key use {source.name}.")
-    if status == 404:
-        return Unavailable("refused", f"The embeddings API does not know {source.name}.")
-    if status == 429 and error.code == "insufficient_quota":
-        return Unavailable("rate_limited", "The quota of the key is used up.", LONGEST_RETRY_AFTER)
-    if status == 429:
-        return Unavailable("rate_limited", "The embeddings API is limiting how often it may be asked.", retry_after)
-    if status in (408, 409) or status >= 500:
-        return Unavailable("server_error", f"The embeddings API failed with status {status}.", retry_after)
-    return Unavailable("refused", f"The embeddings API refused the request with status {status}.")
-
-
-def _retry_after(error: "APIStatusError") -> float | None:
-    """Seconds, from either way of saying it; nothing when it makes no sense."""
-    value = error.response.headers.get("retry-after", "")
-    try:
-        seconds = float(value) if not value[:1].isalpha() else parsedate_to_datetime(value).timestamp() - time.time()
-    except (ValueError, TypeError, LookupError, OverflowError):
-        return None
-    return min(max(seconds, 0.0), LONGEST_RETRY_AFTER) if math.isfinite(seconds) else None
-
-
-def _too_late() -> Unavailable:
-    return Unavailable("timeout", "The embeddings API did not answer in time.")
-
-
-def _unusable(why: str) -> Unavailable:
-    return Unavailable("bad_answer", f"The answer of the embeddings API is unusable: {why}.")
 
 
 @lru_cache(maxsize=64)

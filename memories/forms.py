@@ -87,9 +87,10 @@ class MemoryForm(forms.Form):
     )
     pinned = forms.BooleanField(required=False, help_text="Pinned memories come first in recall.")
     supersede_reason = forms.CharField(
-        label="Reason for the change",
-        required=False,
-        help_text="Kept with the earlier version, for example “minor correction”.",
+        label="Why", required=False, help_text="Kept in the history with the earlier version."
+    )
+    is_minor = forms.BooleanField(
+        label="Minor correction", required=False, help_text="A typo or the wording: what it means stays the same."
     )
 
     MORE = (
@@ -128,11 +129,13 @@ class MemoryForm(forms.Form):
         """Only what was changed, so that a save does not undo somebody else's change of another field."""
         collected = self._collected()
         changed = {name: collected[name] for name in self.changed_data if name in collected}
+        if self.cleaned_data["is_minor"]:
+            changed["supersede_reason"] = collected["supersede_reason"] or "minor correction"
         return self._read(MemoryChanges, changed)
 
     def _collected(self) -> dict[str, Any]:
         """The form's values as `memories.draft` wants them."""
-        values = dict(self.cleaned_data)
+        values = {name: value for name, value in self.cleaned_data.items() if name != "is_minor"}
         values["tags"] = [tag for tag in values.get("tags", "").split(",") if tag.strip()]
         values["importance"] = int(values["importance"]) if values.get("importance") else None
         values["source_conversation_id"] = values.get("source_conversation_id") or None
@@ -140,11 +143,52 @@ class MemoryForm(forms.Form):
         return values
 
     def _read(self, model: type[T], values: dict[str, Any]) -> T | None:
-        try:
-            return read(model, values)
-        except Invalid as problem:
-            add_problem(self, problem)
+        return read_or_say(self, model, values)
+
+
+def read_or_say(form: forms.Form, model: type[T], values: dict[str, Any]) -> T | None:
+    """The input as an object, or None with the reasons at the form's fields."""
+    try:
+        return read(model, values)
+    except Invalid as problem:
+        add_problem(form, problem)
+        return None
+
+
+class ReviewForm(forms.Form):
+    """What is corrected most often before something is approved."""
+
+    content = forms.CharField(required=False, strip=False, widget=forms.Textarea(attrs={"rows": 5}))
+    category = forms.ChoiceField(choices=Category.choices)
+    importance = forms.ChoiceField(choices=IMPORTANCE, widget=Scale)
+
+    def changes(self) -> MemoryChanges | None:
+        if not self.is_valid():
             return None
+        changed = {name: self.cleaned_data[name] for name in self.changed_data}
+        return read_or_say(self, MemoryChanges, {**changed, "supersede_reason": "corrected in review"})
+
+
+class PairingForm(forms.Form):
+    """How near two memories must be to be shown as a pair."""
+
+    threshold = forms.FloatField(
+        min_value=0.5, max_value=1, widget=forms.NumberInput(attrs={"min": 0.5, "max": 1, "step": 0.01})
+    )
+
+
+class MergeForm(forms.Form):
+    """One text for two memories."""
+
+    content = forms.CharField(
+        label="What it will say", required=False, strip=False, widget=forms.Textarea(attrs={"rows": 5})
+    )
+
+    def text(self) -> str | None:
+        changes = (
+            read_or_say(self, MemoryChanges, {"content": self.cleaned_data["content"]}) if self.is_valid() else None
+        )
+        return changes.content if changes else None
 
 
 def values_of(memory: Memory) -> dict[str, Any]:

@@ -87,6 +87,11 @@ def embedded_text(who: str, content: str) -> str:
     return f"{who}: {content}" if who and speaker(content) != who else content
 
 
+def text_to_embed(memory: Memory) -> str:
+    """Of a memory that is one chunk."""
+    return embedded_text(_who(memory), memory.content)
+
+
 COLUMNS = (
     "instance_id",
     "id",

@@ -1,5 +1,7 @@
 """Work the worker does on memories, on a schedule. Jobs are the only ones who look at more than one instance."""
 
+from collections.abc import Callable
+
 from django.db import OperationalError, connection
 from django.db.models import Sum
 from django.db.models.functions import Now
@@ -9,16 +11,21 @@ from procrastinate.jobs import Job as QueuedJob
 
 from accounts.access import Actor, Scope
 from instances.models import Instance
-from memories import procedures
+from memories import follow_up, procedures
+from memories.activity import UNFINISHED, fail_lost, forget_old
+from memories.asking import Unavailable
 from memories.backfill import embed_soon, run_embedding, try_failed_again
 from memories.deletion import purge_expired
-from memories.embedding import Unavailable
+from memories.episodes import run_episode, tell_quiet_ones
+from memories.extraction import run_extraction
 from memories.indexing import use_language
 from memories.milestones import MARKED, WORTH_MARKING, mark
-from memories.models import Memory, MemoryCount, Milestone, RecallUse, WordFrequency
+from memories.models import Job, Memory, MemoryCount, Milestone, RecallUse, WordFrequency
+from memories.pairing import run_pairing
 from memories.procedure_vectors import embed_procedures
 from memories.recall_log import fold_uses, purge_log
 from memories.search_sql import EXACT_UP_TO
+from memories.summaries import run_summary
 from memories.vector_index import WORTH_INDEXING, build_index, drop_indexes
 from memories.word_frequencies import ALL, count_words, is_outdated
 
@@ -38,12 +45,13 @@ HAVING sum(delta) <> 0
 """
 
 COUNTER = Actor(kind="job", name="words", all_instances=True)
+KEEPER = Actor(kind="job", name="jobs", all_instances=True)
 EMBEDDER = Actor(kind="job", name="embed", all_instances=True)
 LONGEST_WAIT = 300
 
 
 class Later(BaseRetryStrategy):
-    """Embedding waits for somebody else's API: try again until it answers, soon at first, then every five minutes."""
+    """Somebody else's API is waited for: try again until it answers, soon at first, then every five minutes."""
 
     def get_retry_decision(self, *, exception: BaseException, job: QueuedJob) -> RetryDecision | None:
         if not isinstance(exception, Unavailable | OperationalError):
@@ -60,6 +68,61 @@ def embed_memories(instance_id: str, job_id: str = "", limit: int | None = None)
     if instance is not None:
         run_embedding(Scope(instance, EMBEDDER), job_id, limit)
         embed_procedures(Scope(instance, EMBEDDER))
+
+
+@app.task(name="extract_memories", retry=Later())
+def extract_memories(instance_id: str, job_id: str) -> None:
+    """Learn what is new in a conversation."""
+    _follow_up(instance_id, job_id, run_extraction)
+
+
+@app.task(name="summarise_conversation", retry=Later())
+def summarise_conversation(instance_id: str, job_id: str) -> None:
+    _follow_up(instance_id, job_id, run_summary)
+
+
+@app.task(name="tell_episode", retry=Later())
+def tell_episode(instance_id: str, job_id: str) -> None:
+    _follow_up(instance_id, job_id, run_episode)
+
+
+def _follow_up(instance_id: str, job_id: str, work: Callable[[Scope, Job], None]) -> None:
+    instance = Instance.objects.filter(id=instance_id).first()
+    if instance is not None:
+        scope = Scope(instance, follow_up.LEARNER)
+        follow_up.run(scope, job_id, lambda job: work(scope, job))
+
+
+@app.periodic(cron="* * * * *")
+@app.task(name="tell_episodes", queueing_lock="tell_episodes")
+def tell_episodes(timestamp: int) -> None:
+    """Remember what happened in the conversations that have gone quiet."""
+    for instance in Instance.objects.filter(memory_enabled=True):
+        tell_quiet_ones(Scope(instance, follow_up.LEARNER))
+
+
+@app.periodic(cron="*/5 * * * *")
+@app.task(name="fail_lost_jobs", queueing_lock="fail_lost_jobs")
+def fail_lost_jobs(timestamp: int) -> None:
+    """Say of work whose worker is gone for good that it failed."""
+    busy = Job.objects.filter(state__in=UNFINISHED).values("instance_id").distinct()
+    for instance in Instance.objects.filter(id__in=busy):
+        fail_lost(Scope(instance, KEEPER))
+
+
+@app.task(name="find_duplicates", retry=Later())
+def find_duplicates(instance_id: str, job_id: str) -> None:
+    """Find the memories that say nearly the same."""
+    instance = Instance.objects.filter(id=instance_id).first()
+    if instance is not None:
+        run_pairing(Scope(instance, KEEPER), job_id)
+
+
+@app.periodic(cron="41 3 * * *")
+@app.task(name="forget_old_jobs", queueing_lock="forget_old_jobs")
+def forget_old_jobs(timestamp: int) -> None:
+    for instance in Instance.objects.all():
+        forget_old(Scope(instance, KEEPER))
 
 
 @app.task(name="use_language")

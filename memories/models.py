@@ -118,6 +118,7 @@ class Memory(InstanceOwned):
             models.Index("instance", "id", condition=Q(visibility__in=SHARED), name="memory_shared"),
             models.Index("instance", "id", condition=~Q(embedding=EmbeddingState.READY), name="memory_not_embedded"),
             models.Index("instance", "id", condition=~LISTED, name="memory_unlisted"),
+            models.Index("instance", "id", condition=Q(review=Review.PENDING), name="memory_to_review"),
             models.Index("instance", "expires_at", condition=Q(expires_at__isnull=False), name="memory_expiring"),
             models.Index("instance", "occurred_at", condition=Q(occurred_at__isnull=False), name="memory_occurred"),
             models.Index(
@@ -283,7 +284,7 @@ class WordFrequency(models.Model):
 
 
 class Job(InstanceOwned):
-    """Work somebody asked for, with how far it has come."""
+    """Work somebody asked for, or a conversation made necessary, with how far it has come and what came of it."""
 
     class State(models.TextChoices):
         QUEUED = "queued", "Queued"
@@ -294,15 +295,64 @@ class Job(InstanceOwned):
     kind = models.CharField(max_length=40)
     state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED)
     actor = models.CharField(max_length=200)
+    conversation_id = models.UUIDField(null=True)
     payload = models.JSONField(default=dict)
     done = models.PositiveIntegerField(default=0)
     total = models.PositiveIntegerField(default=0)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    tokens = models.PositiveIntegerField(default=0)
+    result = models.JSONField(default=dict)
     error = models.TextField(blank=True, default="")
     created_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index("instance", "state", "id", name="job_by_state"),
+            models.Index(
+                "instance",
+                "conversation_id",
+                "id",
+                condition=Q(conversation_id__isnull=False),
+                name="job_of_conversation",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.state}"
+
+
+class DuplicatePair(InstanceOwned):
+    """Two memories that say nearly the same, the older one first; found by a job, decided about by a person."""
+
+    class Kind(models.TextChoices):
+        DUPLICATE = "duplicate", "Duplicate"
+        CONFLICT = "conflict", "Possible conflict"
+
+    class State(models.TextChoices):
+        OPEN = "open", "Open"
+        DISMISSED = "dismissed", "Both are kept"
+
+    first_id = models.UUIDField()
+    second_id = models.UUIDField()
+    cosine = models.FloatField()
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    state = models.CharField(max_length=16, choices=State.choices, default=State.OPEN)
+    found_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["instance", "first_id", "second_id"], name="pair_once"),
+            models.CheckConstraint(condition=Q(first_id__lt=F("second_id")), name="pair_older_first"),
+        ]
+        indexes = [
+            models.Index("instance", "second_id", name="pair_of_second"),
+            models.Index("instance", "cosine", "id", condition=Q(state="open"), name="pair_open"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.first_id} {self.second_id} {self.cosine:.3f}"
 
 
 class MemoryCount(InstanceOwned):

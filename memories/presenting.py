@@ -54,6 +54,7 @@ class VersionJson(TypedDict):
     reason: str | None
     actor: str
     similarity: float | None
+    sourceMessageId: Id | None
     writtenAt: When
     replacedAt: When
 
@@ -181,6 +182,7 @@ def version_json(version: MemoryVersion) -> VersionJson:
         "reason": version.reason or None,
         "actor": version.actor,
         "similarity": version.similarity,
+        "sourceMessageId": str(version.source_message_id) if version.source_message_id else None,
         "writtenAt": when(version.written_at),
         "replacedAt": when(version.replaced_at),
     }

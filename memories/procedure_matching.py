@@ -13,7 +13,8 @@ from django.db import connection
 
 from accounts.access import Scope
 from instances.models import Instance
-from memories.embedding import Unavailable, embed_query
+from memories.asking import Unavailable
+from memories.embedding import embed_query
 from memories.models import Procedure
 from memories.offline_embedder import MODEL as OFFLINE
 from memories.query import read_query

@@ -8,8 +8,9 @@ from django.db import connection
 
 from accounts.access import Scope
 from instances.models import Instance
+from memories.asking import Unavailable
 from memories.backfill import generation_for
-from memories.embedding import Unavailable, embed_texts, model_of
+from memories.embedding import embed_texts, model_of
 
 Row = tuple[UUID, str, str]
 

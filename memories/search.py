@@ -12,7 +12,8 @@ from django.db import connection, transaction
 
 from accounts.access import Scope
 from instances.models import Instance
-from memories.embedding import Unavailable, embed_query, model_of
+from memories.asking import Unavailable
+from memories.embedding import embed_query, model_of
 from memories.filters import Filters, as_sql, matching
 from memories.listing import Lengths, lengths
 from memories.models import Memory, MemoryVersion

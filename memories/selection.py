@@ -12,8 +12,9 @@ from django.utils import timezone
 
 from accounts.access import Scope
 from instances.models import Instance
+from memories.asking import Unavailable
 from memories.diversity import choose, most_alike, words_of
-from memories.embedding import Unavailable, embed_query
+from memories.embedding import embed_query
 from memories.filters import Filters, matching
 from memories.listing import lengths
 from memories.models import Memory

@@ -1,6 +1,8 @@
 """The memories nearest to one memory, by the vectors search uses now."""
 
+from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from django.db import connection, transaction
 
@@ -67,3 +69,30 @@ def similar(scope: Scope, memory: Memory, limit: int = 5) -> list[tuple[Memory, 
         cosines = dict(cursor.fetchall())
     found = {row.id: row for row in rows.filter(id__in=cosines)} if cosines else {}
     return [(found[id], cosine) for id, cosine in cosines.items() if id in found]
+
+
+# Each pair once, by the first pieces of both: one statement for a whole page.
+COSINES = """
+SELECT pair.a, pair.b, max(1 - (ea.vector <=> eb.vector))
+FROM unnest(%(first)s::uuid[], %(second)s::uuid[]) AS pair (a, b)
+JOIN memories_chunk ca ON ca.instance_id = %(instance)s AND ca.memory_id = pair.a AND ca.version_id IS NULL
+    AND ca.position < {pieces}
+JOIN memories_embedding ea ON ea.instance_id = %(instance)s AND ea.chunk_id = ca.id AND ea.generation = %(generation)s
+JOIN memories_chunk cb ON cb.instance_id = %(instance)s AND cb.memory_id = pair.b AND cb.version_id IS NULL
+    AND cb.position < {pieces}
+JOIN memories_embedding eb ON eb.instance_id = %(instance)s AND eb.chunk_id = cb.id AND eb.generation = %(generation)s
+GROUP BY pair.a, pair.b
+"""
+
+
+def cosines(scope: Scope, pairs: Sequence[tuple[UUID, UUID]]) -> dict[tuple[UUID, UUID], float]:
+    """How near the two memories of each pair are, if both have vectors. Who may read them is the caller's business."""
+    named: dict[str, Any] = {
+        "first": [a for a, _ in pairs],
+        "second": [b for _, b in pairs],
+        "instance": scope.instance.id,
+        "generation": scope.instance.embedding_generation,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(COSINES.format(pieces=OWN_PIECES), named)
+        return {(a, b): cosine for a, b, cosine in cursor.fetchall()}

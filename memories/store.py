@@ -21,10 +21,12 @@ from memories.backfill import embed_soon
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.filters import readable
 from memories.models import Memory
+from memories.versions import Cause
 from memories.vocabulary import EmbeddingState, Status, Visibility
 from memoryconsole.errors import Conflict, Invalid, NotFound
 from memoryconsole.ids import parse_id, uuid7, uuid7_at
 from memoryconsole.scrub import scrub
+from memoryconsole.turns import wait_for_turn
 
 SCRUBBED = ("content", "summary", "key", "supersede_reason")
 KEY_TAKEN = "memory_active_key_once"
@@ -53,7 +55,7 @@ def save(scope: Scope, draft: MemoryDraft) -> Saved:
     """A new memory, or what `dedupe` asks for when its key is taken."""
     scope.require_write()
     links.check(scope, [draft])
-    memory, redacted = _built(scope, draft)
+    memory, redacted = build(scope, draft)
     for attempt in (1, 2, 3):
         try:
             with transaction.atomic():
@@ -68,7 +70,7 @@ def save(scope: Scope, draft: MemoryDraft) -> Saved:
 def _save(scope: Scope, draft: MemoryDraft, memory: Memory, redacted: list[str]) -> Saved:
     holder = _holder_of_key(scope, memory)
     if holder is None:
-        _insert(scope, [memory])
+        insert(scope, [memory])
         return Saved(memory, "created", redacted)
     if draft.dedupe == "reject" and not draft.supersede_reason:
         raise Conflict(
@@ -81,23 +83,25 @@ def _save(scope: Scope, draft: MemoryDraft, memory: Memory, redacted: list[str])
         return Saved(memory, "created", redacted)
     given = draft.model_fields_set - {"dedupe", "supersede_reason", "source", "key", "owner"}
     fields = {name: getattr(memory, name) for name in given}
-    _apply(scope, holder, fields, reason=draft.supersede_reason or "saved again under the same key")
+    apply(scope, holder, fields, Cause(draft.supersede_reason or "saved again under the same key"))
     return Saved(holder, "updated", redacted)
 
 
 def _supersede(scope: Scope, old: Memory, new: Memory, reason: str) -> None:
     Memory.objects.filter(pk=old.pk).update(status=Status.SUPERSEDED, supersede_reason=reason)
     indexing.hide(scope, old)
-    _insert(scope, [new])
+    insert(scope, [new])
     Memory.objects.filter(pk=old.pk).update(superseded_by_id=new.id)
     audit.record(scope, "superseded", [old.id])
 
 
-def _insert(scope: Scope, memories: Sequence[Memory]) -> None:
+def insert(scope: Scope, memories: Sequence[Memory]) -> None:
+    """Part of the caller's transaction."""
     indexing.place_in_conversations(scope, memories)
     copying.insert(memories)
     indexing.index_new(scope, memories)
-    embed_soon(scope)
+    if any(memory.embedding == EmbeddingState.PENDING for memory in memories):
+        embed_soon(scope)
     audit.record(scope, "created", [memory.id for memory in memories])
 
 
@@ -108,10 +112,10 @@ def save_many(
     scope.require_write()
     links.check(scope, drafts)
     moments = written_at if written_at is not None else [None] * len(drafts)
-    memories = [_built(scope, draft, moment)[0] for draft, moment in zip(drafts, moments, strict=True)]
+    memories = [build(scope, draft, moment)[0] for draft, moment in zip(drafts, moments, strict=True)]
     try:
         with transaction.atomic():
-            _insert(scope, memories)
+            insert(scope, memories)
     except IntegrityError as error:
         if KEY_TAKEN not in str(error):
             raise
@@ -130,7 +134,7 @@ def change(scope: Scope, raw_id: object, changes: MemoryChanges, *, seen: dateti
             memory = _locked_one(scope, raw_id)
             if seen is not None and memory.updated_at != seen:
                 raise Conflict(CHANGED_MEANWHILE, code="changed_meanwhile")
-            _apply(scope, memory, fields, reason=changes.supersede_reason)
+            apply(scope, memory, fields, Cause(changes.supersede_reason))
     except IntegrityError as error:
         if KEY_TAKEN not in str(error):
             raise
@@ -145,7 +149,7 @@ def restore(scope: Scope, raw_id: object, number: int) -> Memory:
     memory = _locked_one(scope, raw_id)
     version = versions.find(scope, memory, number)
     fields = {name: getattr(version, name) for name in versions.RESTORED}
-    _apply(scope, memory, fields, reason=f"restored version {number}")
+    apply(scope, memory, fields, Cause(f"restored version {number}"))
     return memory
 
 
@@ -157,19 +161,20 @@ def change_many(scope: Scope, ids: Sequence[UUID], fields: dict[str, Any], *, ad
         for start in range(0, len(ids), 500):
             for memory in _locked(scope, ids[start : start + 500]):
                 tags = {"tags": [*memory.tags, add_tag]} if add_tag and add_tag not in memory.tags else {}
-                if _apply(scope, memory, {**fields, **tags}, reason="bulk change", log=False):
+                if apply(scope, memory, {**fields, **tags}, Cause("bulk change"), log=False):
                     changed.append(memory.id)
         if changed:
             audit.record(scope, "changed", changed, fields=sorted(fields) + (["tags"] if add_tag else []))
     return len(changed)
 
 
-def _apply(scope: Scope, memory: Memory, fields: dict[str, Any], *, reason: str, log: bool = True) -> bool:
-    """Write what differs, and keep what it said before; False when nothing differs."""
+def apply(scope: Scope, memory: Memory, fields: dict[str, Any], cause: Cause, *, log: bool = True) -> bool:
+    """Write what differs, and keep what it said before; False when nothing differs. Part of the caller's transaction,
+    which holds the memory's row."""
     differing = {name: value for name, value in fields.items() if getattr(memory, name) != value}
     if not differing:
         return False
-    version = versions.keep(scope, memory, differing, reason=reason)
+    version = versions.keep(scope, memory, differing, cause)
     differing["updated_at"] = timezone.now()
     if "content" in differing:
         differing["content_hash"] = content_hash(differing["content"])
@@ -188,7 +193,7 @@ def _apply(scope: Scope, memory: Memory, fields: dict[str, Any], *, reason: str,
     return True
 
 
-def _built(scope: Scope, draft: MemoryDraft, written_at: datetime | None = None) -> tuple[Memory, list[str]]:
+def build(scope: Scope, draft: MemoryDraft, written_at: datetime | None = None) -> tuple[Memory, list[str]]:
     now = written_at or timezone.now()
     fields = {name: getattr(draft, name) for name in DRAFTED}
     redacted = _scrub(fields)
@@ -237,6 +242,8 @@ def _scrub(fields: dict[str, Any]) -> list[str]:
 def _holder_of_key(scope: Scope, memory: Memory) -> Memory | None:
     if not memory.key:
         return None
+    # Not only the row: while it is being superseded, its successor is not there to be locked yet.
+    wait_for_turn(f"key {scope.instance.id} {memory.owner} {memory.key}")
     rows = Memory.objects.filter(instance=scope.instance, owner=memory.owner, key=memory.key, status=Status.ACTIVE)
     return rows.select_for_update().first()
 

@@ -1,6 +1,8 @@
 """Earlier texts of a memory: what it said, until when, who changed it and why."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
+from uuid import UUID
 
 from django.db.models import Max, QuerySet
 from django.utils import timezone
@@ -25,7 +27,16 @@ def find(scope: Scope, memory: Memory, number: int) -> MemoryVersion:
     return version
 
 
-def keep(scope: Scope, memory: Memory, changing: Collection[str], *, reason: str) -> MemoryVersion | None:
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a memory changes: in words, and if nobody made it by hand, how near the new text is and where it was said."""
+
+    reason: str
+    similarity: float | None = None
+    source_message_id: UUID | None = None
+
+
+def keep(scope: Scope, memory: Memory, changing: Collection[str], cause: Cause) -> MemoryVersion | None:
     """Keep what the memory says now, if that is what is about to change."""
     if VERSIONED.isdisjoint(changing):
         return None
@@ -41,8 +52,10 @@ def keep(scope: Scope, memory: Memory, changing: Collection[str], *, reason: str
         role=memory.role,
         importance=memory.importance,
         tags=memory.tags,
-        reason=reason,
+        reason=cause.reason,
         actor=str(scope.actor)[:200],
+        similarity=cause.similarity,
+        source_message_id=cause.source_message_id,
         written_at=memory.updated_at,
         replaced_at=timezone.now(),
     )

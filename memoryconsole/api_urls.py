@@ -5,7 +5,9 @@ from django.urls import path, re_path
 from conversations import api as conversations
 from instances import api as instances
 from memories import api as memories
+from memories import api_duplicates as duplicates
 from memories import api_recall as recalling
+from memories import api_reviews as reviews
 from memories import jobs_api as jobs
 from memories import procedures_api as procedures
 from memoryconsole.api import not_found
@@ -22,13 +24,20 @@ urlpatterns = [
     path("recalls", recalling.Recalls.as_view(), name="api-recalls"),
     path("recalls/<str:id>", recalling.OneRecall.as_view(), name="api-recall-logged"),
     path("recalls/<str:id>/why", recalling.WhyRecalled.as_view(), name="api-recall-why"),
-    path("conversations", conversations.Conversations.as_view(), name="api-conversations"),
-    path("conversations/<str:id>", conversations.OneConversation.as_view(), name="api-conversation"),
-    path("conversations/<str:id>/messages", conversations.Messages.as_view(), name="api-conversation-messages"),
     path("procedures", procedures.Procedures.as_view(), name="api-procedures"),
     path("procedures/<str:id>", procedures.OneProcedure.as_view(), name="api-procedure"),
     path("procedures/<str:id>/used", procedures.Used.as_view(), name="api-procedure-used"),
+    path("memories/<str:id>/review", reviews.OneReview.as_view(), name="api-memory-review"),
+    path("reviews", reviews.Reviews.as_view(), name="api-reviews"),
+    path("duplicates", duplicates.Duplicates.as_view(), name="api-duplicates"),
+    path("duplicates/<str:id>", duplicates.OnePair.as_view(), name="api-duplicate"),
+    path("conversations", conversations.Conversations.as_view(), name="api-conversations"),
+    path("conversations/<str:id>", conversations.OneConversation.as_view(), name="api-conversation"),
+    path("conversations/<str:id>/messages", conversations.Messages.as_view(), name="api-conversation-messages"),
+    path("conversations/<str:id>/context", conversations.Context.as_view(), name="api-conversation-context"),
+    path("conversations/<str:id>/close", conversations.Closing.as_view(), name="api-conversation-close"),
     path("jobs", jobs.Jobs.as_view(), name="api-jobs"),
+    path("jobs/<str:id>/retry", jobs.Retry.as_view(), name="api-job-retry"),
     path("jobs/<str:id>", jobs.OneJob.as_view(), name="api-job"),
     path("instances", instances.Instances.as_view(), name="api-instances"),
     path("instances/<str:slug>", instances.OneInstance.as_view(), name="api-instance"),

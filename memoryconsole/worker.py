@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterable
 from contextlib import suppress
+from datetime import datetime
 
 from asgiref.sync import sync_to_async
 from django.db import close_old_connections
@@ -13,8 +14,9 @@ from procrastinate import App, PsycopgConnector
 from procrastinate.connector import Notify
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.utils import connector_params
-from procrastinate.exceptions import ConnectorException
-from procrastinate.jobs import Status
+from procrastinate.exceptions import ConnectorException, UniqueViolation
+from procrastinate.jobs import Job, Status
+from procrastinate.manager import JobManager
 
 from memoryconsole import embedded
 
@@ -39,6 +41,23 @@ class PatientConnector(PsycopgConnector):
                 await asyncio.sleep(1)
 
 
+class PatientManager(JobManager):
+    """Gives up a job when another one of its kind waits already; the stock one leaves it running for ever."""
+
+    async def retry_job(
+        self,
+        job: Job,
+        retry_at: datetime | None = None,
+        priority: int | None = None,
+        queue: str | None = None,
+        lock: str | None = None,
+    ) -> None:
+        try:
+            await super().retry_job(job, retry_at, priority, queue, lock)
+        except UniqueViolation:
+            await self.finish_job(job, Status.FAILED, delete_job=False)
+
+
 def run() -> None:
     asyncio.run(_work(worker_app()))
 
@@ -53,6 +72,7 @@ def worker_app() -> App:
         import_paths=app.import_paths,
         worker_defaults=app.worker_defaults,
     )
+    worker.job_manager = PatientManager(worker.connector)
     worker.tasks = app.tasks
     worker.periodic_registry = app.periodic_registry
     return worker

@@ -3,6 +3,8 @@
 from itertools import count
 from typing import Any
 
+from django.utils import timezone
+
 from accounts.access import SHELL, Actor, Scope, open_instance
 from accounts.keys import Grants, create_key
 from accounts.models import Membership, User
@@ -10,10 +12,12 @@ from conversations.models import Conversation
 from conversations.store import ConversationDraft, MessageDraft, add_messages, open_conversation
 from instances.models import Instance
 from instances.store import InstanceDraft, create_instance
+from memories.backfill import ask_for_embedding
 from memories.draft import MemoryDraft
-from memories.models import Memory, Procedure
+from memories.models import DuplicatePair, Job, Memory, Procedure
 from memories.procedures import ProcedureDraft, create_procedure
 from memories.store import save, save_many
+from memories.vocabulary import Review
 from memoryconsole.inputs import read
 
 _numbers = count(1)
@@ -43,6 +47,36 @@ def scope_of(instance: Instance, actor: Actor = SHELL) -> Scope:
 def make_memory(instance: Instance, content: str = "", **fields: Any) -> Memory:
     draft = read(MemoryDraft, {"content": content or f"Memory number {next(_numbers)}", **fields})
     return save(scope_of(instance), draft).memory
+
+
+def make_waiting(instance: Instance, content: str = "", conflict: Memory | None = None, **fields: Any) -> Memory:
+    """A memory as extraction leaves it when a person has to look at it first."""
+    memory = make_memory(instance, content, **fields)
+    rows = Memory.objects.filter(pk=memory.pk)
+    rows.update(review=Review.PENDING, conflicts_with_id=conflict.id if conflict else None)
+    memory.refresh_from_db()
+    return memory
+
+
+def make_pair(first: Memory, second: Memory, kind: str = "duplicate", cosine: float = 0.95) -> DuplicatePair:
+    """Two memories as the job that looks for duplicates finds them; the older one first."""
+    return DuplicatePair.objects.create(
+        instance=first.instance,
+        first_id=first.id,
+        second_id=second.id,
+        kind=kind,
+        cosine=cosine,
+        found_at=timezone.now(),
+    )
+
+
+def make_failed_job(instance: Instance, error: str = "It did not work.", **fields: Any) -> Job:
+    job = ask_for_embedding(scope_of(instance))
+    now = timezone.now()
+    values = {"state": Job.State.FAILED, "error": error, "attempts": 1, "started_at": now, "finished_at": now, **fields}
+    Job.objects.filter(pk=job.pk).update(**values)
+    job.refresh_from_db()
+    return job
 
 
 def make_memories(instance: Instance, number: int, **fields: Any) -> list[Memory]:

@@ -8,11 +8,12 @@ on demand, and every request is kept.
         server.fail("rate_limited", times=2, retry_after="1")
 
 As a program of its own, `python -m tests.openai_server --port 8089`; POST what `fail` or `script` take, as JSON, to
-`/_fail` or `/_script`, and read the requests from `/_requests`.
+`/_fail` or `/_script`, and read the requests from `/_requests` and the number of random faults from `/_faults`.
 """
 
 import argparse
 import json
+import random
 import re
 import socket
 import struct
@@ -36,7 +37,10 @@ GOOD_KEY = "sk-good-0123456789-abcd"
 KEYS = {"": 401, "sk-wrong": 401, "sk-poor": 429, "sk-shut": 403}
 STATUSES = {"unauthorized": 401, "forbidden": 403, "not_found": 404, "rate_limited": 429, "server_error": 500}
 POISONS = ("short", "long", "shuffled", "same_index", "nan", "infinite", "zero", "words", "wrong_dimensions", "mixed")
-FAULTS = (*STATUSES, *POISONS, "quota", "hang", "slow", "drip", "reset", "bad_json", "cut_off", "html", "nonsense")
+FAULTS = (*STATUSES, *POISONS, "quota", "hang", "slow", "drip", "reset", "bad_json", "cut_off", "html", "nonsense",
+          "babble")  # fmt: skip
+# What a language model that is not well does, now and then.
+MOODS = ("server_error", "rate_limited", "reset", "bad_json", "html", "nonsense", "slow", "babble")
 
 DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 TOPICS = (
@@ -73,6 +77,21 @@ class Fault:
 
 
 @dataclass
+class Sometimes:
+    part: float = 0.0
+    names: tuple[str, ...] = ()
+    path: str = ""
+    chance: random.Random = field(default_factory=random.Random)
+    count: int = 0
+
+    def next_fault(self, path: str) -> Fault:
+        if not path.endswith(self.path) or self.chance.random() >= self.part:
+            return Fault()
+        self.count += 1
+        return Fault(self.chance.choice(self.names), seconds=0.2)
+
+
+@dataclass
 class OpenAIServer:
     port: int = 0
     requests: list[Request] = field(default_factory=list)
@@ -81,6 +100,7 @@ class OpenAIServer:
     def __post_init__(self) -> None:
         self._lock = Lock()
         self._faults: deque[Fault] = deque()
+        self._sometimes = Sometimes()
         self._script: deque[Any] = deque()
         self.stopping = Event()
         self._http = _Http(("127.0.0.1", self.port), _Handler)
@@ -97,6 +117,11 @@ class OpenAIServer:
         """For AZURE_OPENAI_ENDPOINT."""
         return f"http://127.0.0.1:{self.port}"
 
+    def fail_sometimes(self, part: float, *names: str, path: str = "", seed: int = 0) -> None:
+        """From now on, this part of the requests to paths that end so, each with one of these faults."""
+        assert set(names) <= set(FAULTS), names
+        self._sometimes = Sometimes(part, names, path, random.Random(seed))
+
     def fail(self, name: str, times: int | None = None, *, retry_after: str = "", seconds: float = 60.0) -> None:
         """From now on, or for so many requests; faults with a number queue up."""
         assert name in FAULTS, name
@@ -106,6 +131,7 @@ class OpenAIServer:
     def recover(self) -> None:
         with self._lock:
             self._faults.clear()
+            self._sometimes = Sometimes()
 
     def script(self, *answers: Any) -> None:
         """The next answers of the chat, in order; what is not a string is sent as JSON."""
@@ -116,10 +142,10 @@ class OpenAIServer:
         """Every text a vector was asked for, in order."""
         return [text for request in self.requests if request.path.endswith("/embeddings") for text in request.texts]
 
-    def next_fault(self) -> Fault:
+    def next_fault(self, path: str = "") -> Fault:
         with self._lock:
             if not self._faults:
-                return Fault()
+                return self._sometimes.next_fault(path)
             fault = self._faults[0]
             if fault.times is not None:
                 fault.times -= 1
@@ -129,8 +155,17 @@ class OpenAIServer:
 
     def next_chat(self, body: dict[str, Any]) -> str:
         with self._lock:
-            answer = self._script.popleft() if self._script else body["messages"][-1]["content"]
+            answer = self._script.popleft() if self._script else plain_answer(body)
         return answer if isinstance(answer, str) else json.dumps(answer)
+
+    @property
+    def faults_so_far(self) -> int:
+        """Of those that happen sometimes."""
+        return self._sometimes.count
+
+    def chats(self) -> list[dict[str, Any]]:
+        """What the language model was asked, in order."""
+        return [request.body for request in self.requests if request.path.endswith("/chat/completions")]
 
     def serve(self) -> None:
         self._http.serve_forever(poll_interval=0.02)
@@ -181,7 +216,7 @@ class _Handler(BaseHTTPRequestHandler):
         if status != 200:
             self.send_problem(status)
             return
-        self.answer_with(path, body, self.server.openai.next_fault())
+        self.answer_with(path, body, self.server.openai.next_fault(path))
 
     def control(self, path: str, body: dict[str, Any]) -> Any:
         openai = self.server.openai
@@ -191,6 +226,8 @@ class _Handler(BaseHTTPRequestHandler):
                 openai.fail(**body)
         elif path == "/_script":
             openai.script(*body["answers"])
+        elif path == "/_faults":
+            return {"faults": openai.faults_so_far, "chats": len(openai.chats())}
         return [asdict(request) for request in openai.requests] if path == "/_requests" else {}
 
     def answer_with(self, path: str, body: dict[str, Any], fault: Fault) -> None:
@@ -219,7 +256,8 @@ class _Handler(BaseHTTPRequestHandler):
         if path == "/v1/models":
             self.send_json(200, {"object": "list", "data": [{"id": name, "object": "model"} for name in DIMENSIONS]})
         elif path.endswith("/chat/completions"):
-            self.send_json(200, chat_answer(self.server.openai.next_chat(body), body))
+            said = "I would rather not." if poison == "babble" else self.server.openai.next_chat(body)
+            self.send_json(200, chat_answer(said, body))
         elif path == "/v1/embeddings":
             self.send_embeddings(body, body["model"], poison)
         elif found := re.fullmatch(r"/openai/deployments/([^/]+)/embeddings", path):
@@ -336,6 +374,20 @@ def poisoned(poison: str, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return {"short": items[:-1], "shuffled": items[::-1]}.get(poison, items)
 
 
+def plain_answer(body: dict[str, Any]) -> Any:
+    """Without a script: every new thing the user says is a fact, a summary counts, and anything else is an echo."""
+    wanted = body.get("response_format", {}).get("json_schema", {}).get("name")
+    if wanted not in ("memories", "summary"):
+        return body["messages"][-1]["content"]
+    messages = json.loads(body["messages"][1]["content"])["messages"]
+    if wanted == "summary":
+        return {"summary": f"{len(messages)} messages, the last one: {messages[-1]['text']}"}
+    told = [message for message in messages if message["new"] and message["speaker"] == "user"]
+    facts = [{"content": message["text"], "category": "fact", "importance": 5, "messageIndex": message["index"]}
+             for message in told]  # fmt: skip
+    return {"memories": facts}
+
+
 def chat_answer(content: str, body: dict[str, Any]) -> dict[str, Any]:
     message = {"role": "assistant", "content": content, "refusal": None}
     return {
@@ -344,7 +396,7 @@ def chat_answer(content: str, body: dict[str, Any]) -> dict[str, Any]:
         "created": 1_700_000_000,
         "model": body.get("model", ""),
         "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
-        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+        "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
     }
 
 
@@ -353,8 +405,11 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
     parser.add_argument("--fail", choices=FAULTS, help="what goes wrong from the start")
+    parser.add_argument("--moody", type=float, default=0.0, help="the part of the language model's answers that fail")
     options = parser.parse_args()
     server = OpenAIServer(port=options.port, latency=options.latency)
+    if options.moody:
+        server.fail_sometimes(options.moody, *MOODS, path="/chat/completions")
     if options.fail:
         server.fail(options.fail)
     print(server.url, flush=True)

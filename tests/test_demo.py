@@ -1,6 +1,8 @@
 import time
+from typing import Any
 
 import pytest
+from django.db.models import F
 from pytest_django.fixtures import DjangoAssertNumQueries
 
 from accounts.access import SHELL, actor_of_user
@@ -14,6 +16,7 @@ from memories.vocabulary import Category, Role
 from memoryconsole.errors import NotAllowed
 from memoryconsole.ids import time_of
 from tests.factories import make_instance, make_memory, make_user, scope_of
+from tests.working import waiting
 
 pytestmark = pytest.mark.django_db
 
@@ -118,3 +121,12 @@ def test_loading_is_quick(django_assert_max_num_queries: DjangoAssertNumQueries)
     with django_assert_max_num_queries(200):
         load_demo(SHELL)
     assert time.process_time() - started < 1
+
+
+def test_nothing_is_learnt_from_it(settings: Any) -> None:
+    settings.OPENAI_API_KEY = "sk-good"
+    load_demo(SHELL)
+    assert waiting() == []
+    assert not Conversation.objects.exclude(
+        extracted_through=F("message_count"), told_through=F("message_count")
+    ).exists()

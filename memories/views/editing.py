@@ -17,6 +17,7 @@ from memories.deletion import Receipt, delete_memory, parts_of
 from memories.draft import MemoryChanges
 from memories.embedding import model_of
 from memories.forms import MemoryForm, values_of
+from memories.history import steps
 from memories.models import Memory
 from memories.sharing import find_own_or_shared
 from memories.similar import similar
@@ -28,6 +29,7 @@ from memoryconsole.errors import Conflict, Invalid
 from memoryconsole.forms import add_problem
 
 SIMILAR = 5
+VERSIONS = 3
 
 
 @require_http_methods(["GET", "POST"])
@@ -55,10 +57,12 @@ def memory_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
     memory, origin = find_own_or_shared(scope, id)
     if origin != scope.instance:
         return _shared_detail(request, scope, memory, origin)
+    latest = list(history(scope, memory)[: VERSIONS + 1])
     context = {
         "memory": memory,
         "conversation": conversations_of(scope, [memory]).get(memory.source_conversation_id or id),
-        "versions": history(scope, memory),
+        "steps": steps(scope, memory, latest[:VERSIONS]),
+        "has_more_versions": len(latest) > VERSIONS,
         "similar": similar(scope, memory, SIMILAR) if memory.embedding == EmbeddingState.READY else [],
         "has_provider": bool(model_of(scope.instance)),
         "list_url": _list_url(request, scope),

@@ -20,6 +20,7 @@ from memories.forms import FilterForm, read_filters
 from memories.listing import ORDERS, Totals, count, list_page
 from memories.models import Memory
 from memories.paging import Page
+from memories.review import count_waiting
 from memories.views.jobs import embedding_of
 from memories.views.searching import keep_history_short, search_page, text_in
 from memories.vocabulary import Category
@@ -81,9 +82,14 @@ def memory_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     if wants_fragment(request):
         response = keep_history_short(request, render(request, "memories/list.html#memories", context))
     else:
-        response = render(request, "memories/list.html", {**context, "embedding": embedding_of(scope)})
+        response = render(request, "memories/list.html", {**context, **_around(scope)})
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+def _around(scope: Scope) -> dict[str, Any]:
+    """What stands around the list, and does not change with it."""
+    return {"embedding": embedding_of(scope), "n_waiting": count_waiting(scope)}
 
 
 def filters_in(query: QueryDict) -> Filters:

@@ -21,7 +21,7 @@ const updateSelection = (form) => {
   const checked = boxes.filter((box) => box.checked);
   const everything = form.querySelector("input[name=all]");
   form.querySelector(".bulk").classList.toggle("selecting", checked.length > 0 || Boolean(everything));
-  boxes.forEach((box) => box.closest("tr").classList.toggle("selected", box.checked));
+  boxes.forEach((box) => box.closest("tr, [data-row]").classList.toggle("selected", box.checked));
   const page = form.querySelector("[data-select-page]");
   page.checked = boxes.length > 0 && checked.length === boxes.length;
   page.indeterminate = checked.length > 0 && !page.checked;
@@ -69,7 +69,7 @@ document.addEventListener("click", (event) => {
 });
 
 // "/" goes to the search box, unless it is being typed.
-const isTyping = (element) => element.matches("input, textarea, select") || element.isContentEditable;
+const isTyping = (element) => element.matches("input:not([type=checkbox]), textarea, select") || element.isContentEditable;
 document.addEventListener("keydown", (event) => {
   const box = document.querySelector("[data-search]");
   if (event.key === "/" && box && !event.ctrlKey && !event.metaKey && !event.altKey && !isTyping(event.target) && !document.querySelector("dialog[open]")) {
@@ -81,7 +81,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 document.addEventListener("htmx:afterSwap", (event) => {
-  if (event.target.id === "dialog") event.target.showModal();
+  if (event.target.id === "dialog" && !event.target.open) event.target.showModal();
 });
 
 document.addEventListener("htmx:load", (event) => {
@@ -114,4 +114,45 @@ document.addEventListener("htmx:configRequest", ({ detail }) => {
   for (const name of [...detail.formData.keys()]) {
     if (detail.formData.get(name) === "") detail.formData.delete(name);
   }
+});
+
+// The inbox: letters act on the row that has the focus, and the focus moves on when that row is gone.
+const inboxRows = () => [...document.querySelectorAll("[data-inbox] [data-row]")];
+const focusRow = (row) => {
+  row?.focus({ preventScroll: true });
+  row?.scrollIntoView({ block: "nearest" });
+};
+
+document.addEventListener("keydown", (event) => {
+  const inbox = document.querySelector("[data-inbox]");
+  if (!inbox || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || document.querySelector("dialog[open]")) return;
+  const rows = inboxRows();
+  const at = rows.findIndex((row) => row.contains(document.activeElement));
+  const step = { j: 1, k: -1, ...(at >= 0 && { ArrowDown: 1, ArrowUp: -1 }) }[event.key];
+  const help = inbox.querySelector("[data-help]");
+  if (event.key === "?" && help) help.open = !help.open;
+  else if (step) focusRow(rows[Math.min(Math.max(at + step, 0), rows.length - 1)]);
+  else if (at >= 0 && /^[a-z]$/.test(event.key) && rows[at].querySelector(`[data-key=${event.key}]`)) rows[at].querySelector(`[data-key=${event.key}]`).click();
+  else return;
+  event.preventDefault();
+});
+
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (!detail.shouldSwap || !detail.target.matches("[data-row]") || detail.xhr.getResponseHeader("HX-Retarget")) return;
+  const rows = inboxRows();
+  const at = rows.indexOf(detail.target);
+  const next = rows[at + 1] || rows[at - 1];
+  // After the swap, which follows at once.
+  setTimeout(() => {
+    document.querySelector("dialog[open]")?.close();
+    if (next) {
+      focusRow(next);
+      updateSelection(next.closest("[data-selection]"));
+    } else htmx.trigger("[data-inbox]", "emptied");
+  });
+});
+
+document.addEventListener("htmx:afterSettle", (event) => {
+  const inbox = event.target.closest?.("[data-inbox]");
+  if (inbox && event.detail.elt?.matches?.("[data-inbox]")) (inboxRows()[0] || inbox.querySelector("h2"))?.focus();
 });

@@ -9,10 +9,20 @@ from conversations.models import Conversation
 from instances.models import Instance
 from memories.backfill import ask_for_embedding
 from memories.draft import MemoryChanges
-from memories.models import Job, Memory, Procedure
+from memories.models import DuplicatePair, Job, Memory, Procedure
 from memories.recall import RecallRequest, recall
 from memories.store import change
-from tests.factories import make_conversation, make_memory, make_procedure, scope_of
+from tests.factories import (
+    make_conversation,
+    make_failed_job,
+    make_memory,
+    make_pair,
+    make_procedure,
+    make_waiting,
+    scope_of,
+)
+
+KINDS = ("memory", "conversation", "procedure", "job", "failed", "waiting", "pair")
 
 
 @dataclass(frozen=True)
@@ -25,6 +35,9 @@ class World:
     job: Job
     procedure: Procedure
     recall: UUID | None
+    failed: Job
+    waiting: Memory
+    pair: DuplicatePair
 
     @property
     def slug(self) -> str:
@@ -37,7 +50,17 @@ def populate(instance: Instance) -> World:
     conversation = make_conversation(instance, "Hello", "Good morning")
     procedure = make_procedure(instance, f"A secret way of {instance.slug}")
     recalled = recall(scope_of(instance), RecallRequest(query="What is the secret?"))
-    return World(instance, memory, conversation, ask_for_embedding(scope_of(instance)), procedure, recalled.id)
+    return World(
+        instance,
+        memory,
+        conversation,
+        job=ask_for_embedding(scope_of(instance)),
+        procedure=procedure,
+        recall=recalled.id,
+        failed=make_failed_job(instance),
+        waiting=make_waiting(instance, f"A waiting secret of {instance.slug}", memory),
+        pair=make_pair(memory, make_memory(instance, f"The same secret of {instance.slug}")),
+    )
 
 
 @dataclass(frozen=True)
@@ -52,8 +75,9 @@ class Call:
     """Although it is a POST."""
 
     def url(self, world: World) -> str:
-        ids = {name: getattr(world, name).id for name in ("memory", "conversation", "job", "procedure")}
-        return self.path.format(slug=world.slug, recall=world.recall, **ids)
+        return self.path.format(
+            slug=world.slug, recall=world.recall, **{kind: getattr(world, kind).id for kind in KINDS}
+        )
 
     def __str__(self) -> str:
         return f"{self.method} {self.path.split('?')[0]}"
@@ -82,6 +106,11 @@ CALLS = [
     Call("GET", "/api/v1/recalls?instanceId={slug}"),
     Call("GET", "/api/v1/recalls/{recall}?instanceId={slug}"),
     Call("GET", "/api/v1/recalls/{recall}/why?instanceId={slug}&memoryId={memory}"),
+    Call("GET", "/api/v1/reviews?instanceId={slug}"),
+    Call("POST", "/api/v1/reviews", lambda w: {"instanceId": w.slug, "action": "approve", "ids": [str(w.waiting.id)]}),
+    Call("POST", "/api/v1/memories/{waiting}/review", lambda w: {"instanceId": w.slug, "action": "keep"}),
+    Call("GET", "/api/v1/duplicates?instanceId={slug}"),
+    Call("POST", "/api/v1/duplicates/{pair}", lambda w: {"instanceId": w.slug, "action": "merge"}),
     Call("GET", "/api/v1/conversations?instanceId={slug}"),
     Call("POST", "/api/v1/conversations", lambda w: {"instanceId": w.slug}, 201),
     Call("GET", "/api/v1/conversations/{conversation}?instanceId={slug}"),
@@ -97,8 +126,12 @@ CALLS = [
     Call("PATCH", "/api/v1/procedures/{procedure}?instanceId={slug}", lambda w: {"trigger": "New"}),
     Call("DELETE", "/api/v1/procedures/{procedure}?instanceId={slug}"),
     Call("POST", "/api/v1/procedures/{procedure}/used", lambda w: {"instanceId": w.slug}),
+    Call("GET", "/api/v1/conversations/{conversation}/context?instanceId={slug}"),
+    Call("POST", "/api/v1/conversations/{conversation}/close", lambda w: {"instanceId": w.slug}),
     Call("POST", "/api/v1/jobs", lambda w: {"instanceId": w.slug, "kind": "embed-memories"}, 202),
+    Call("GET", "/api/v1/jobs?instanceId={slug}"),
     Call("GET", "/api/v1/jobs/{job}?instanceId={slug}"),
+    Call("POST", "/api/v1/jobs/{failed}/retry", lambda w: {"instanceId": w.slug}, 202),
     Call("GET", "/api/v1/instances/{slug}", takes_instance=False),
     Call("PATCH", "/api/v1/instances/{slug}", lambda w: {"name": "New name"}, takes_instance=False),
     Call("DELETE", "/api/v1/instances/{slug}?confirm={slug}", takes_instance=False, for_superadmins=True),

@@ -19,7 +19,13 @@ def start(api: Caller, **fields: Any) -> Answer:
 
 
 def test_open(api: Caller) -> None:
-    fields = {"externalId": "ticket-7", "channel": "email", "userId": "ann", "title": "A refund"}
+    fields = {
+        "externalId": "ticket-7",
+        "channel": "email",
+        "userId": "ann",
+        "title": "A refund",
+        "timeZone": "Asia/Tokyo",
+    }
     answer = start(api, **fields)
     assert answer.status == 201
     shown = answer.json["conversation"]
@@ -32,6 +38,7 @@ def test_open(api: Caller) -> None:
 def test_open_without_anything(api: Caller) -> None:
     shown = start(api).json["conversation"]
     assert [shown[name] for name in ("externalId", "channel", "userId", "title")] == [None] * 4
+    assert shown["timeZone"] == "UTC"
     assert start(api).status == 201
     assert Conversation.objects.count() == 2
 
@@ -53,6 +60,8 @@ def test_external_id_makes_it_idempotent(api: Caller, sales: Instance) -> None:
         ({"userId": "a\x00"}, "userId"),
         ({"title": 5}, "title"),
         ({"owner": "ann"}, "owner"),
+        ({"timeZone": "Mars/Olympus"}, "timeZone"),
+        ({"timeZone": "../etc/passwd"}, "timeZone"),
     ],
 )
 def test_bad_input_opens_nothing(fields: dict[str, Any], field: str, api: Caller) -> None:

@@ -48,6 +48,7 @@ def test_history_is_newest_first(api: Caller, memory: Memory) -> None:
         "tags": ["food"],
         "reason": "she said so",
         "similarity": None,
+        "sourceMessageId": None,
     }
 
 

@@ -10,7 +10,7 @@ from conversations.models import Conversation, Message
 from instances.models import Instance
 from memories.models import Memory, MemoryVersion, Procedure
 from tests.api.calling import Caller, signed_in
-from tests.api.endpoints import CALLS, WITHOUT_INSTANCE, Call, World, populate
+from tests.api.endpoints import CALLS, KINDS, WITHOUT_INSTANCE, Call, World, populate
 from tests.factories import make_key, make_user
 
 EACH = pytest.mark.parametrize("call", CALLS, ids=str)
@@ -78,7 +78,6 @@ def test_absent_malformed_and_foreign_instances_are_the_same(call: Call, world: 
             assert (answer.status, answer.json) == (404, foreign_answer.json), slug
 
 
-KINDS = ("memory", "conversation", "procedure", "job")
 BY_ID = [call for call in CALLS if any(f"{{{kind}}}" in call.path for kind in KINDS)]
 
 
@@ -180,6 +179,6 @@ def test_private_memories_of_others_are_absent_for_a_member(world: World) -> Non
     assert eve.get(f"/api/v1/memories/{id}?instanceId={world.slug}").error == (404, "not_found")
     listed = eve.get(f"/api/v1/memories?instanceId={world.slug}").json
     assert id not in [memory["id"] for memory in listed["memories"]]
-    assert listed["total"] == 1
+    assert listed["total"] == 2
     assert eve.post("/api/v1/memories/bulk-delete", {"instanceId": world.slug, "ids": [id]}).status == 404
     assert Memory.objects.filter(id=id).exists()

@@ -9,7 +9,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from accounts.access import Actor, Scope
 from instances.models import Instance
 from memories import embedding, jobs
-from memories.embedding import Unavailable
+from memories.asking import Unavailable
 from memories.models import Job, Memory
 from memoryconsole.ids import uuid7
 from tests.api.calling import Answer, Caller, signed_in
@@ -53,15 +53,21 @@ def test_from_queued_to_done(api: Caller, support: Instance, server: OpenAIServe
         "state": "queued",
         "done": 0,
         "total": 3,
+        "attempts": 0,
+        "tokens": 0,
         "error": None,
+        "conversationId": None,
         "payload": {},
+        "result": {},
+        "startedAt": None,
         "finishedAt": None,
     }
     assert look(api, job["id"]).json == answer.json
     work()
     done = look(api, job["id"]).json["job"]
     assert (done["state"], done["done"], done["total"], done["error"]) == ("done", 3, 3, None)
-    assert done["finishedAt"] >= done["createdAt"] == job["createdAt"]
+    assert done["finishedAt"] >= done["startedAt"] >= done["createdAt"] == job["createdAt"]
+    assert done["attempts"] == 1
     assert set(Memory.objects.values_list("embedding", flat=True)) == {"ready"}
 
 
@@ -99,13 +105,16 @@ def test_without_a_key(api: Caller, support: Instance) -> None:
 @pytest.mark.parametrize(
     ("fields", "field", "reason"),
     [
-        ({"kind": "make-coffee"}, "kind", "Choose one of: 'embed-memories'."),
-        ({"kind": None}, "kind", "Choose one of: 'embed-memories'."),
-        ({"kind": 7}, "kind", "Choose one of: 'embed-memories'."),
+        ({"kind": "make-coffee"}, "kind", "Choose one of: 'embed-memories' or 'find-duplicates'."),
+        ({"kind": None}, "kind", "Choose one of: 'embed-memories' or 'find-duplicates'."),
+        ({"kind": 7}, "kind", "Choose one of: 'embed-memories' or 'find-duplicates'."),
         ({"payload": {"limit": 0}}, "payload.limit", "Must be at least 1."),
         ({"payload": {"limit": 10**12}}, "payload.limit", "Must be at most 2147483647."),
         ({"payload": {"limit": "some"}}, "payload.limit", "Enter a whole number."),
         ({"payload": {"limit": True}}, "payload.limit", "Enter a number."),
+        ({"payload": {"threshold": 0.9}}, "payload", "embed-memories takes limit only."),
+        ({"kind": "find-duplicates", "payload": {"limit": 3}}, "payload", "find-duplicates takes threshold only."),
+        ({"kind": "find-duplicates", "payload": {"threshold": 1.1}}, "payload.threshold", "Must be at most 1."),
         ({"payload": {"most": 3}}, "payload.most", "Unknown field."),
         ({"payload": []}, "payload", "Send an object."),
         ({"when": "now"}, "when", "Unknown field."),

@@ -8,6 +8,8 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.conftest import Console
+from tests.browser.test_duplicates import alike
+from tests.browser.test_review import waiting
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
@@ -18,6 +20,12 @@ def addresses(console: Console) -> dict[str, str]:
     memory = console.api("GET", "/memories?instanceId=support-bot&limit=1")["memories"][0]["id"]
     conversation = console.api("GET", "/conversations?instanceId=support-bot&limit=1")["conversations"][0]["id"]
     recall = console.api("POST", "/recall", {"instanceId": "support-bot", "query": "How do refunds work?"})["recallId"]
+    inbox = waiting(console, "inbox-bot", 2)
+    doubtful = console.api("GET", "/reviews?instanceId=inbox-bot&why=conflict")["reviews"][0]["memory"]["id"]
+    pairs = alike(console, "alike-bot")
+    pair = console.api("GET", "/duplicates?instanceId=alike-bot")["duplicates"][0]["id"]
+    console.api("PATCH", f"/memories/{memory}?instanceId=support-bot", {"content": "Corrected", "importance": 3})
+    console.api("POST", "/jobs", {"instanceId": "support-bot", "kind": "embed-memories"})
     console.instance("quiet-bot")
     steps = {
         "instanceId": "support-bot",
@@ -39,6 +47,17 @@ def addresses(console: Console) -> dict[str, str]:
         "one memory": f"/memory/{memory}?instance=support-bot",
         "edit memory": f"/memory/{memory}/edit?instance=support-bot",
         "delete memory": f"/memory/{memory}/delete?instance=support-bot",
+        "history": f"/memory/{memory}/history?instance=support-bot",
+        "no history": f"/memory/{doubtful}/history?instance=inbox-bot",
+        "inbox": inbox,
+        "inbox, empty": "/memory/review?instance=quiet-bot",
+        "review, edit": f"/memory/{doubtful}/review?instance=inbox-bot&action=edit",
+        "review, merge": f"/memory/{doubtful}/review?instance=inbox-bot&action=merge",
+        "duplicates": pairs,
+        "duplicates, merge": f"/memory/duplicates/{pair}?instance=alike-bot",
+        "duplicates, empty": "/memory/duplicates?instance=quiet-bot",
+        "activity": "/activity?instance=support-bot",
+        "activity, empty": "/activity?instance=quiet-bot",
         "conversations": "/conversations?instance=support-bot",
         "one conversation": f"/conversations/{conversation}?instance=support-bot",
         "recall": "/recall?instance=support-bot",
@@ -54,6 +73,7 @@ def addresses(console: Console) -> dict[str, str]:
         "new procedure": "/procedures/new?instance=support-bot",
         "edit procedure": f"/procedures/{procedure}?instance=support-bot",
         "delete procedure": f"/procedures/{procedure}/delete?instance=support-bot",
+        "try extraction": f"/conversations/try?instance=support-bot&conversation={conversation}",
         "instances": "/instances",
         "new instance": "/instances/new",
         "settings": "/instances/support-bot/settings",

@@ -34,6 +34,7 @@ def test_filter_page_back_and_reload(console: Console, page: Page) -> None:
     expect(page).to_have_url(re.compile("category=fact"))
     page.get_by_role("link", name="Next page").click()
     expect(page.get_by_text("26–40 of 40")).to_be_visible()
+    expect(page.locator("[id=memories]")).to_have_count(1)
     page.reload()
     expect(page.get_by_text("26–40 of 40")).to_be_visible()
     page.go_back()

@@ -14,6 +14,7 @@ from accounts.access import Actor, Scope
 from instances.models import Instance
 from instances.store import InstanceChanges, change_instance
 from memories import backfill, embedding, jobs
+from memories.asking import Unavailable
 from memories.backfill import (
     ask_for_embedding,
     embed_pending,
@@ -25,7 +26,6 @@ from memories.backfill import (
 )
 from memories.deletion import delete_memory
 from memories.draft import MemoryChanges
-from memories.embedding import Unavailable
 from memories.filters import Filters
 from memories.models import Chunk, Embedding, Job, Memory
 from memories.offline_embedder import MODEL as OFFLINE

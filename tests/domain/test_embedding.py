@@ -14,7 +14,8 @@ from django.db import connection, transaction
 
 from instances.models import Instance
 from memories import breaker, embedding
-from memories.embedding import DIMENSIONS, Unavailable, embed_query, embed_texts, model_of
+from memories.asking import Unavailable
+from memories.embedding import DIMENSIONS, embed_query, embed_texts, model_of
 from tests.openai_server import GOOD_KEY, POISONS, OpenAIServer
 
 OTHER_KEY = "sk-other-0123456789-wxyz"
@@ -212,7 +213,7 @@ def test_vectors_that_are_too_long_are_refused(server: OpenAIServer, settings: A
     [
         ("unauthorized", "unauthorized", 1, 1),
         ("forbidden", "unauthorized", 1, 1),
-        ("not_found", "refused", 1, 1),
+        ("not_found", "unknown_model", 1, 1),
         ("quota", "rate_limited", 1, 1),
         ("rate_limited", "rate_limited", 4, 1),
         ("server_error", "server_error", 4, 2),

@@ -174,3 +174,10 @@ def test_strangers_find_nothing(mallory: Client, client: Client, support: Instan
         assert mallory.post(f"{path}/test-key", {"openai_key": GOOD_KEY}).status_code == 404
     support.refresh_from_db()
     assert support.name == "Support bot"
+
+
+def test_azure_without_a_deployment_for_chat_is_warned_about(alice: Client, support: Instance, settings: Any) -> None:
+    settings.AZURE_OPENAI_ENDPOINT, settings.AZURE_OPENAI_API_KEY = "https://azure.example", "key"
+    assert "AZURE_OPENAI_CHAT_DEPLOYMENT" in alice.get(URL).content.decode()
+    settings.AZURE_OPENAI_CHAT_DEPLOYMENT = "fast"
+    assert "AZURE_OPENAI_CHAT_DEPLOYMENT" not in alice.get(URL).content.decode()

@@ -10,7 +10,7 @@ from instances.models import Instance
 from memories.backfill import ask_for_embedding
 from memories.golden import GoldenDraft, marks_for, save_golden
 from memories.recall import RecallRequest, recall
-from tests.factories import make_conversation, make_memory, make_procedure, scope_of
+from tests.factories import make_conversation, make_memory, make_pair, make_procedure, scope_of
 
 pytestmark = pytest.mark.django_db
 
@@ -61,8 +61,17 @@ def test_a_stranger_cannot_tell_it_from_nothing(
     job = ask_for_embedding(scope_of(support))
     asked = recall(scope_of(support), RecallRequest(query="A secret question"))
     golden = save_golden(scope_of(support), GoldenDraft(query="A secret question", expected=[memory.id]))
-    ids = {"memory/jobs/": str(job.id), "memory/": str(memory.id), "conversations/": str(conversation.id)}
-    ids |= {"recall/golden/": str(golden.id), "recall/": str(asked.id), "procedures/": str(procedure.id)}
+    pair = make_pair(memory, make_memory(support, "The same secret"))
+    ids = {
+        "memory/jobs/": str(job.id),
+        "activity/": str(job.id),
+        "memory/duplicates/": str(pair.id),
+        "memory/": str(memory.id),
+        "conversations/": str(conversation.id),
+        "recall/golden/": str(golden.id),
+        "recall/": str(asked.id),
+        "procedures/": str(procedure.id),
+    }
     nowhere = dict.fromkeys(ids, NOTHING)
     for send in (mallory.get, mallory.post):
         absent = send(address(route, "no-such-bot", nowhere))

@@ -21,14 +21,17 @@ def test_it_shows_everything_known(alice: Client, support: Instance) -> None:
         tags=["people"],
         owner="erin",
         channel="email",
-        evidence={"corroborated": 3},
+        evidence={"confidence": "high", "corroborated": 3, "domains": "a.example, b.example", "asked": "<why>"},
         sourceConversationId=str(conversation.id),
     )
     html = alice.get(f"/memory/{memory.id}?instance=support-bot").content.decode()
     for part in ("Carol manages Dan&#x27;s team.", "Relationship", "Identity", "carol-dan", "people", "erin", "email"):
         assert part in html
     assert f'href="/conversations/{conversation.id}?instance=support-bot">Renewal call</a>' in html
-    assert "<dt>corroborated</dt><dd>3</dd>" in html
+    assert "<dt>Corroborated</dt><dd>3 times</dd>" in html
+    assert '<span class="badge good">high confidence</span>' in html
+    assert '<span class="badge">a.example</span><span class="badge">b.example</span>' in html
+    assert "<dt>asked</dt><dd>&lt;why&gt;</dd>" in html
     assert str(memory.id) in html
     assert "It has always said this." in html
 
@@ -37,7 +40,7 @@ def test_earlier_versions_are_there(alice: Client, support: Instance) -> None:
     memory = make_memory(support, "The demo is on Monday.", key="demo")
     make_memory(support, "The demo is on Tuesday.", key="demo", supersedeReason="Acme moved it")
     html = alice.get(f"/memory/{memory.id}?instance=support-bot").content.decode()
-    assert "The demo is on Monday." in html
+    assert 'The demo is on <del><span class="visually-hidden">removed: </span>Monday</del>' in html
     assert "The demo is on Tuesday." in html
     assert "Acme moved it" in html
 

@@ -41,6 +41,14 @@ def test_a_correction_keeps_the_earlier_text(alice: Client, support: Instance) -
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(("why", "kept"), [("", "minor correction"), ("a typo", "a typo")])
+def test_a_minor_correction(alice: Client, support: Instance, why: str, kept: str) -> None:
+    memory = make_memory(support, "Demo on Munday")
+    fields = filled(memory, content="Demo on Monday", supersede_reason=why, is_minor="on")
+    assert alice.post(url(memory), fields).status_code == 302
+    assert MemoryVersion.objects.get(instance=support).reason == kept
+
+
 def test_a_save_without_changes_leaves_no_version(alice: Client, support: Instance) -> None:
     memory = make_memory(support, "As it was", occurredAt="2026-05-12T15:00:00Z")
     assert alice.post(url(memory), filled(memory)).status_code == 302

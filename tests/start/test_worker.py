@@ -8,12 +8,12 @@ from django.db import connection
 from memoryconsole import worker
 
 
-def left_behind(attempts: int) -> int:
+def left_behind(attempts: int, lock: str | None = None, status: str = "doing") -> int:
     with connection.cursor() as cursor:
         cursor.execute(
-            "INSERT INTO procrastinate_jobs (queue_name, task_name, args, status, attempts)"
-            " VALUES ('default', 'forget_finished_jobs', '{}', 'doing', %s) RETURNING id",
-            [attempts],
+            "INSERT INTO procrastinate_jobs (queue_name, task_name, args, status, attempts, queueing_lock)"
+            " VALUES ('default', 'forget_finished_jobs', '{}', %s::procrastinate_job_status, %s, %s) RETURNING id",
+            [status, attempts, lock],
         )
         return int(cursor.fetchone()[0])
 
@@ -35,3 +35,11 @@ def test_jobs_of_dead_workers():
     asyncio.run(one_round())
     assert status_of(once) == "todo"
     assert status_of(often) == "failed"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_job_whose_like_is_waiting_already_is_given_up_for_that_one():
+    dead, waiting = left_behind(1, lock="same"), left_behind(0, lock="same", status="todo")
+    other = left_behind(1)
+    asyncio.run(one_round())
+    assert (status_of(dead), status_of(waiting), status_of(other)) == ("failed", "todo", "todo")

@@ -13,16 +13,21 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from memories.backfill import embed_pending
+from memories.draft import MemoryChanges
 from memories.golden import GoldenDraft, save_golden
 from memories.recall import RecallRequest, recall
+from memories.store import change
 from tests.factories import (
     make_conversation,
+    make_failed_job,
     make_instance,
     make_key,
     make_memories,
     make_memory,
+    make_pair,
     make_procedure,
     make_user,
+    make_waiting,
     scope_of,
 )
 
@@ -41,6 +46,10 @@ def pages() -> dict[str, tuple[Client, str]]:
         conversation = make_conversation(bot, "Hello", "Hi", title=f"Talk {n}")
         memory = make_memory(bot, tags=["a", "b"], sourceConversationId=str(conversation.id))
         procedure = make_procedure(bot, f"Way number {n}")
+        change(scope_of(bot), memory.id, MemoryChanges(content=f"Memory number {n}, changed"))
+        make_pair(memory, make_memory(bot))
+        make_failed_job(bot, conversation_id=conversation.id)
+        make_waiting(bot, conflict=memory, sourceConversationId=str(conversation.id))
     near = make_instance("vector-bot", embedder="offline")
     neighbour = make_memories(near, 12)[0]
     embed_pending(scope_of(near))
@@ -55,11 +64,15 @@ def pages() -> dict[str, tuple[Client, str]]:
         "/memory, filtered": (client, "/memory?instance=support-bot&tag=a&category=general"),
         "/memory, searched": (client, "/memory?instance=support-bot&search=memory+number"),
         "/memory, searched by meaning": (client, "/memory?instance=vector-bot&search=memory+number"),
+        "/memory/review": (client, "/memory/review?instance=support-bot"),
+        "/memory/duplicates": (client, "/memory/duplicates?instance=support-bot"),
         "/memory/new": (client, "/memory/new?instance=support-bot"),
         "/memory/<id>": (client, f"/memory/{memory.id}?instance=support-bot"),
         "/memory/<id>, with similar ones": (client, f"/memory/{neighbour.id}?instance=vector-bot"),
+        "/memory/<id>/history": (client, f"/memory/{memory.id}/history?instance=support-bot"),
         "/memory/<id>/edit": (client, f"/memory/{memory.id}/edit?instance=support-bot"),
         "/memory/<id>/delete": (client, f"/memory/{memory.id}/delete?instance=support-bot"),
+        "/activity": (client, "/activity?instance=support-bot"),
         "/conversations": (client, "/conversations?instance=support-bot"),
         "/conversations/<id>": (client, f"/conversations/{conversation.id}?instance=support-bot"),
         "/recall": (client, "/recall?instance=vector-bot"),
@@ -71,15 +84,23 @@ def pages() -> dict[str, tuple[Client, str]]:
         "/procedures": (client, "/procedures?instance=support-bot"),
         "/procedures, tried": (client, "/procedures?instance=support-bot&match=way+number"),
         "/procedures/<id>": (client, f"/procedures/{procedure.id}?instance=support-bot"),
+        "/conversations/try": (client, "/conversations/try?instance=support-bot"),
         "/instances": (client, "/instances"),
         "/instances/<slug>/settings": (client, "/instances/support-bot/settings"),
         "/keys": (client, "/keys"),
         "/users": (client, "/users"),
         "GET /api/v1/memories": (caller, "/api/v1/memories?instanceId=support-bot"),
         "GET /api/v1/memories/<id>": (caller, f"/api/v1/memories/{memory.id}?instanceId=support-bot"),
+        "GET /api/v1/reviews": (caller, "/api/v1/reviews?instanceId=support-bot"),
+        "GET /api/v1/duplicates": (caller, "/api/v1/duplicates?instanceId=support-bot"),
         "GET /api/v1/conversations": (caller, "/api/v1/conversations?instanceId=support-bot"),
         "GET /api/v1/conversations/<id>": (caller, f"/api/v1/conversations/{conversation.id}?instanceId=support-bot"),
         "GET /api/v1/procedures": (caller, "/api/v1/procedures?instanceId=support-bot"),
+        "GET /api/v1/jobs": (caller, "/api/v1/jobs?instanceId=support-bot"),
+        "GET /api/v1/conversations/<id>/context": (
+            caller,
+            f"/api/v1/conversations/{conversation.id}/context?instanceId=support-bot",
+        ),
         "GET /api/v1/instances": (caller, "/api/v1/instances"),
     }
 

@@ -1,0 +1,95 @@
+"""/conversations/try: what would be remembered, without remembering it."""
+
+from dataclasses import dataclass
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_http_methods
+
+from accounts.access import Scope
+from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from accounts.throttling import allow
+from conversations.forms import TryForm
+from conversations.listing import last_messages, recent_conversations
+from conversations.models import Conversation
+from conversations.store import find_conversation
+from instances.warnings import warnings_for
+from memories.asking import Unavailable
+from memories.deduplication import Outcome
+from memories.extraction import Learnt, Source, source_of, spoken, try_extraction
+from memories.filters import readable
+from memories.llm import Unreadable, can_ask
+from memories.models import Memory
+
+CHOICES = 50
+TRIES_PER_MINUTE = 10
+TOO_OFTEN = f"Each try asks the language model. {TRIES_PER_MINUTE} a minute are enough; try again in a moment."
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A row of the answer. `known` is what is there already, if the reader may see it."""
+
+    outcome: Outcome
+    known: Memory | None
+
+    @property
+    def is_hidden(self) -> bool:
+        return self.outcome.known is not None and self.known is None
+
+
+@require_http_methods(["GET", "POST"])
+@about_instance
+def conversation_try(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    chosen = request.GET.get("conversation", "")
+    conversations = _choices(scope, chosen)
+    form = TryForm(request.POST or None, conversations=conversations, initial={"conversation": chosen})
+    learnt, error = None, ""
+    if request.method == "POST" and form.is_valid():
+        learnt, error = _try(request, scope, form)
+    context = {
+        "form": form,
+        "has_model": can_ask(scope.instance),
+        "warnings": warnings_for(scope.instance),
+        "learnt": learnt,
+        "proposals": _proposals(scope, learnt) if learnt else [],
+        "error": error,
+    }
+    response = render(request, f"conversations/try.html{'#outcome' if wants_fragment(request) else ''}", context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def _choices(scope: Scope, chosen: str) -> list[Conversation]:
+    """The latest ones, and the one the reader came from."""
+    latest = recent_conversations(scope, CHOICES)
+    if not chosen or any(str(conversation.id) == chosen for conversation in latest):
+        return latest
+    return [find_conversation(scope, chosen), *latest]
+
+
+def _try(request: ConsoleRequest, scope: Scope, form: TryForm) -> tuple[Learnt | None, str]:
+    if not allow(("try", request.user.id), TRIES_PER_MINUTE):
+        return None, TOO_OFTEN
+    try:
+        return _asked(scope, form), ""
+    except Unavailable as unavailable:
+        return None, unavailable.reason
+    except Unreadable as unreadable:
+        return None, f"The language model was asked twice, and its answer is unusable: {unreadable.reason}."
+
+
+def _asked(scope: Scope, form: TryForm) -> Learnt:
+    text = form.cleaned_data["text"]
+    if text.strip():
+        return try_extraction(scope, Source(owner=form.cleaned_data["user"]), spoken(text, scope.instance))
+    conversation = find_conversation(scope, form.cleaned_data["conversation"])
+    messages = last_messages(scope, conversation, scope.instance.extraction_messages)
+    return try_extraction(scope, source_of(conversation), messages)
+
+
+def _proposals(scope: Scope, learnt: Learnt) -> list[Proposal]:
+    ids = [outcome.known.id for outcome in learnt.outcomes if outcome.known]
+    seen = {memory.id: memory for memory in readable(scope).filter(id__in=ids)}
+    return [Proposal(outcome, seen.get(outcome.known.id) if outcome.known else None) for outcome in learnt.outcomes]

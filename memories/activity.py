@@ -1,0 +1,139 @@
+"""What the worker has done for an instance, is doing and is going to do; and doing again what failed."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated
+from uuid import UUID
+
+from django.db.models import Count, IntegerField, Q, QuerySet, Sum
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast, Coalesce
+from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
+from pydantic import BeforeValidator
+
+from accounts.access import Scope
+from memories import backfill, follow_up, pairing
+from memories.backfill import find_job
+from memories.models import Job
+from memories.paging import Order, Page, page_of, read_cursor, write_cursor
+from memoryconsole.errors import Conflict
+from memoryconsole.ids import first_id_at
+from memoryconsole.inputs import Input
+
+NEWEST = Order(("id",))
+UNFINISHED = (Job.State.QUEUED, Job.State.RUNNING)
+KINDS = {
+    "extract-memories": "Learn from a conversation",
+    "summarise-conversation": "Summarise a conversation",
+    "tell-episode": "Remember an episode",
+    "embed-memories": "Make vectors",
+    "find-duplicates": "Find duplicates",
+}
+# What the worker calls them (memories/jobs.py).
+TASKS = {**follow_up.TASKS, "embed-memories": "embed_memories", "find-duplicates": "find_duplicates"}
+LOOKED_BACK = timedelta(hours=24)
+KEPT = timedelta(days=30)
+GRACE = timedelta(minutes=5)
+LOST = "The worker ended again and again while doing this, so it was given up."
+
+
+def _empty_is_none(value: object) -> object:
+    return None if value == "" else value
+
+
+class JobFilters(Input):
+    """Leaving one out means any."""
+
+    state: Annotated[Job.State | None, BeforeValidator(_empty_is_none)] = None
+    kind: Annotated[str | None, BeforeValidator(_empty_is_none)] = None
+
+
+@dataclass(frozen=True, slots=True)
+class LastDay:
+    """What came of the jobs of the last 24 hours."""
+
+    created: int
+    updated: int
+    flagged: int
+    tokens: int
+    failed: int
+
+
+def jobs(scope: Scope, filters: JobFilters) -> QuerySet[Job]:
+    rows = Job.objects.filter(instance=scope.instance)
+    if filters.state is not None:
+        rows = rows.filter(state=filters.state)
+    return rows if filters.kind is None else rows.filter(kind=filters.kind)
+
+
+def job_page(scope: Scope, filters: JobFilters, *, number: int, size: int, anchor: str = "") -> Page[Job]:
+    rows = jobs(scope, filters)
+    return page_of(rows, NEWEST, number=number, size=size, total=rows.count(), anchor=anchor)
+
+
+def part_of_jobs(
+    scope: Scope, filters: JobFilters, *, limit: int, offset: int = 0, cursor: str = ""
+) -> tuple[list[Job], str | None]:
+    """For programs: some of them from a place in the list, and the cursor of what follows."""
+    after = (read_cursor(cursor, "jobs"),) if cursor else None
+    found, more = NEWEST.part_of(jobs(scope, filters), after=after, offset=offset, limit=limit)
+    return found, write_cursor("jobs", (found[-1].id,)) if more else None
+
+
+def is_busy(scope: Scope) -> bool:
+    return Job.objects.filter(instance=scope.instance, state__in=UNFINISHED).exists()
+
+
+def last_day(scope: Scope) -> LastDay:
+    rows = Job.objects.filter(instance=scope.instance, id__gte=first_id_at(timezone.now() - LOOKED_BACK))
+    sums = rows.aggregate(
+        **{name: _sum_of(name) for name in ("created", "updated", "flagged")},
+        tokens=Coalesce(Sum("tokens"), 0),
+        failed=Count("id", filter=Q(state=Job.State.FAILED)),
+    )
+    return LastDay(**sums)
+
+
+def _sum_of(name: str) -> Coalesce:
+    return Coalesce(Sum(Cast(KT(f"result__{name}"), IntegerField())), 0)
+
+
+def retry(scope: Scope, raw_id: object) -> Job | None:
+    """Queue a failed job again, as a new one; None when the same is waiting to be done already."""
+    scope.require_write()
+    job = find_job(scope, raw_id)
+    if job.state != Job.State.FAILED:
+        raise Conflict("Only what has failed can be tried again.", code="not_failed")
+    return AGAIN.get(job.kind, follow_up.try_again)(scope, job)
+
+
+def _embed_again(scope: Scope, job: Job) -> Job:
+    return backfill.ask_for_embedding(scope, limit=job.payload.get("limit"))
+
+
+def _pair_again(scope: Scope, job: Job) -> Job:
+    return pairing.ask_for_pairs(scope, threshold=job.payload.get("threshold"))
+
+
+AGAIN: Mapping[str, Callable[[Scope, Job], Job | None]] = {
+    "embed-memories": _embed_again,
+    "find-duplicates": _pair_again,
+}
+
+
+def fail_lost(scope: Scope) -> int:
+    """Say of work whose worker is gone for good that it failed, so that nobody waits for it."""
+    waiting = ProcrastinateJob.objects.filter(task_name__in=TASKS.values(), status__in=["todo", "doing"])
+    alive = {UUID(args["job_id"]) for args in waiting.values_list("args", flat=True) if args.get("job_id")}
+    rows = Job.objects.filter(instance=scope.instance, kind__in=TASKS, state__in=UNFINISHED)
+    # Not those that are just being queued: their transaction may not have ended.
+    rows = rows.filter(created_at__lt=timezone.now() - GRACE).exclude(id__in=alive)
+    return rows.update(state=Job.State.FAILED, error=LOST, finished_at=timezone.now())
+
+
+def forget_old(scope: Scope) -> int:
+    """Nobody looks for a finished job after a month."""
+    rows = Job.objects.filter(instance=scope.instance, id__lt=first_id_at(timezone.now() - KEPT))
+    return rows.exclude(state__in=UNFINISHED).delete()[0]

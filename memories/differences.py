@@ -1,0 +1,198 @@
+"""What two texts that are near each other disagree about: numbers, negation, names, or who does what to whom.
+
+Vectors hardly notice such differences, and one of them is enough to make the newer text a contradiction rather than a
+better wording. Pure functions, with word lists for the larger European languages and a few others; in scripts without
+capital letters every word counts as a name. In doubt it is a difference: a person then looks at both.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+# Numbers with their separators and decimals, then words with their apostrophes.
+TOKEN = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|\w+")
+SENTENCE_ENDS = ".!?…:"
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Not the words that are articles, verbs or anything else in a neighbouring language: one, un, due, once, sei, cent.
+NUMBER_WORDS = {
+    "0": "zero null zéro cero",
+    "2": "two zwei deux dos dois twee",
+    "3": "three drei trois tres três drie",
+    "4": "four vier quatre cuatro quattro quatro",
+    "5": "five fünf cinq cinco cinque vijf",
+    "6": "six sechs seis zes",
+    "7": "seven sieben siete sette sete zeven",
+    "8": "eight acht huit ocho otto oito",
+    "9": "nine neun neuf nueve nove negen",
+    "10": "ten zehn dix diez dieci dez tien",
+    "11": "eleven elf onze undici",
+    "12": "twelve zwölf douze doce dodici doze twaalf",
+    "20": "twenty zwanzig vingt veinte venti vinte twintig",
+    "30": "thirty dreißig trente treinta trenta trinta dertig",
+    "100": "hundred hundert cien cento cem honderd",
+    "1000": "thousand tausend mille mil duizend",
+    "1000000": "million millionen millions millón millones milione milioni milhão milhões miljoen",
+    "twice": "twice zweimal",
+    "half": "half halb halbe halben moitié mitad metà metade helft",
+}
+# Those of languages that write them with a capital letter are names anyway.
+MONTHS = (
+    "janvier enero gennaio janeiro januari",
+    "février febrero febbraio fevereiro februari",
+    "marzo março maart",
+    "avril abril aprile",
+    "mayo maggio maio mei",
+    "juin junio giugno junho",
+    "juillet julio luglio julho",
+    "août agosto augustus",
+    "septembre septiembre settembre setembro",
+    "octobre octubre ottobre outubro",
+    "novembre noviembre novembro",
+    "décembre diciembre dicembre dezembro",
+)
+DAYS = (
+    "lundi lunes lunedì segunda maandag",
+    "mardi martes martedì terça dinsdag",
+    "mercredi miércoles mercoledì quarta woensdag",
+    "jeudi jueves giovedì quinta donderdag",
+    "vendredi viernes venerdì sexta vrijdag",
+    "samedi sábado sabato zaterdag",
+    "dimanche domingo domenica zondag",
+)
+FIGURES = {
+    **{word.casefold(): figure for figure, words in NUMBER_WORDS.items() for word in words.split()},
+    **{word: f"month {n}" for n, words in enumerate(MONTHS, start=1) for word in words.split()},
+    **{word: f"day {n}" for n, words in enumerate(DAYS, start=1) for word in words.split()},
+}
+
+NEGATIONS = _words(
+    """not no never none nobody nothing neither nor cannot without hardly unable
+    nicht nichts nie niemals niemand kein keine keinen keinem keiner keines ohne weder
+    pas jamais aucun aucune rien personne sans ni non
+    nunca jamás nada nadie ningún ninguno ninguna sin tampoco
+    mai senza nessuno nessuna niente né
+    não sem nenhum nenhuma ninguém nem
+    niet niets nooit geen niemand zonder
+    inte ingen inget inga aldrig utan ikke ingenting aldri uden
+    nie nigdy nikt nic bez żaden není nejsou nikdy nemá
+    не нет ни никогда никто ничего без нельзя
+    değil yok hiç hayır asla لا ليس لم لن بدون אין לא אל ללא"""
+)
+# Whatever ends, reverses or moves into the past what the rest of the sentence says.
+REVERSALS = _words(
+    """stopped stops quit quits cancelled canceled cancels former formerly previously anymore
+    dislikes dislike disliked hates hate hated refuses refuse refused rejects rejected declined against except avoids
+    ehemals ehemaliger ehemalige früher hasst aufgehört abgesagt gekündigt lehnt außer
+    déteste arrêté annulé ancien ancienne refuse sauf odia dejó canceló cancelado rechaza excepto
+    smesso annullato rifiuta deixou cancelou recusa odeia"""
+)
+NEGATIVE_SIGNS = "不没沒無无非未勿別别"
+NEGATIVE_ENDINGS = ("n't", "n’t", "ない", "ません", "なかった")
+
+# Capitalised only because a sentence starts with them.
+FUNCTION_WORDS = _words(
+    """a an the this that these those he she it they we i you his her its their our my your who which there here in on
+    at by for from of to with and but or as if when while after before since during until about also both each every
+    some many most all is are was were has have had does do did will would can could may might should must
+    der die das ein eine einer er sie es wir ihr ihre sein seine ich du in im am an auf bei für von mit und oder aber
+    als wenn während nach vor seit ist sind war hat haben wird dieser diese dieses
+    le la les l un une des du de il elle ils elles on nous vous je son sa ses leur et ou mais en dans à au aux pour avec
+    par sur est sont a ont ce cette el los las lo una unos unas él ella ellos su sus y o pero en con por para es son al
+    il lo gli i uno lui lei loro suo sua e ed ma di da per è sono o os as um uma ele ela seu e mas em no na do da é são
+    de het een hij zij ze haar zijn en maar van voor met is"""
+)
+
+
+def differences(old: str, new: str) -> list[str]:
+    """The kinds of things they disagree about, in words; none when one may take the place of the other."""
+    old, new = unicodedata.normalize("NFKC", old), unicodedata.normalize("NFKC", new)
+    kinds = {
+        "numbers or dates": _figures(old) != _figures(new),
+        "negation": _negations(old) != _negations(new),
+        "names": _disagree_about_names(old, new),
+        "who does what": _swap(old, new),
+    }
+    return [kind for kind, differs in kinds.items() if differs]
+
+
+def overlap(old: str, new: str) -> float:
+    """The part of their words that two texts share, from 0 to 1."""
+    first, second = set(_folded(old)), set(_folded(new))
+    return len(first & second) / len(first | second) if first | second else 1.0
+
+
+def _folded(text: str) -> list[str]:
+    return [_bare(token).casefold() for token in TOKEN.findall(text)]
+
+
+def _bare(token: str) -> str:
+    """Without the genitive: Alice's is Alice."""
+    return re.sub(r"['’]s?$", "", token)
+
+
+def _figures(text: str) -> Counter[str]:
+    return Counter(figure for token in _folded(text) if (figure := _figure(token)))
+
+
+def _figure(token: str) -> str:
+    if token[:1].isdigit():
+        # 1,000 and 1.000 are a thousand; 1.50 is not 150, but then both texts say it so.
+        joined = re.sub(r"(?<=\d)[.,](?=\d{3}(?:\D|$))", "", token)
+        return "".join(str(unicodedata.digit(sign)) if sign.isdigit() else sign for sign in joined)
+    return FIGURES.get(token, "")
+
+
+def _negations(text: str) -> tuple[int, Counter[str]]:
+    lower = text.casefold()
+    words = _folded(text)
+    plain = sum(word in NEGATIONS for word in words) + sum(lower.count(sign) for sign in NEGATIVE_SIGNS)
+    endings = sum(len(re.findall(re.escape(ending), lower)) for ending in NEGATIVE_ENDINGS)
+    return plain + endings, Counter(word for word in words if word in REVERSALS)
+
+
+def _disagree_about_names(old: str, new: str) -> bool:
+    """A name of one that the other does not say at all, in whatever case."""
+    first, second = set(_folded(old)), set(_folded(new))
+    return not set(_names(old)) <= second or not set(_names(new)) <= first or _identifiers(old) != _identifiers(new)
+
+
+def _names(text: str) -> Iterator[str]:
+    for match in TOKEN.finditer(text):
+        token = _bare(match[0])
+        folded = token.casefold()
+        if _figure(folded) or folded in NEGATIONS or folded in REVERSALS:
+            continue
+        has_case = token[:1].lower() != token[:1].upper()
+        is_plain = token == token.lower() or (folded in FUNCTION_WORDS and _starts_sentence(text, match.start()))
+        if not (has_case and is_plain):
+            yield folded
+
+
+def _starts_sentence(text: str, place: int) -> bool:
+    before = text[max(0, place - 4) : place].rstrip(" \n\"'“„«(")
+    return not before or before[-1] in SENTENCE_ENDS
+
+
+def _identifiers(text: str) -> set[str]:
+    """Addresses, codes, names of files: letters together with digits or signs."""
+    parts = {part.strip(".,;:!?()[]{}\"'“”„«»").casefold() for part in text.split()}
+    return {part for part in parts if re.search(r"[\d_@/]", part) and re.search(r"[^\W\d_]", part)}
+
+
+def _swap(old: str, new: str) -> bool:
+    """The same names, or the very same words, in another order."""
+    if _first_seen(_names(old)) != _first_seen(_names(new)) and set(_names(old)) == set(_names(new)):
+        return True
+    first, second = _folded(old), _folded(new)
+    return Counter(first) == Counter(second) and Counter(pairwise(first)) != Counter(pairwise(second))
+
+
+def _first_seen(names: Iterator[str]) -> list[str]:
+    return list(dict.fromkeys(names))

@@ -1,0 +1,79 @@
+"""How a memory came to say what it says: its versions, each with what became of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from accounts.access import Scope
+from conversations.models import Message
+from memories.diff import Diff, diff
+from memories.models import Memory, MemoryVersion
+from memories.paging import Order, Page, page_of
+from memories.versions import history
+
+NEWEST = Order(("number",))
+# What a version keeps besides the text, with the name people know it by.
+FIELDS = {
+    "key": "key",
+    "summary": "summary",
+    "category": "category",
+    "role": "role",
+    "importance": "importance",
+    "tags": "tags",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A version, and what the memory said after it."""
+
+    version: MemoryVersion
+    after: MemoryVersion | Memory
+    message: Message | None
+
+    @property
+    def text(self) -> Diff:
+        return diff(self.version.content, self.after.content)
+
+    @property
+    def fields(self) -> list[Changed]:
+        pairs = ((title, getattr(self.version, name), getattr(self.after, name)) for name, title in FIELDS.items())
+        return [Changed(title, _shown(before), _shown(after)) for title, before, after in pairs if before != after]
+
+
+def history_page(scope: Scope, memory: Memory, *, number: int, size: int, anchor: str = "") -> Page[MemoryVersion]:
+    """Newest first."""
+    rows = history(scope, memory)
+    return page_of(rows, NEWEST, number=number, size=size, total=rows.count(), anchor=anchor)
+
+
+def steps(scope: Scope, memory: Memory, versions: Sequence[MemoryVersion]) -> list[Step]:
+    """For versions that follow each other, newest first."""
+    if not versions:
+        return []
+    newer: MemoryVersion | Memory = history(scope, memory).filter(number=versions[0].number + 1).first() or memory
+    messages = _messages(scope, versions)
+    found = []
+    for version in versions:
+        found.append(
+            Step(version, newer, messages.get(version.source_message_id) if version.source_message_id else None)
+        )
+        newer = version
+    return found
+
+
+def _messages(scope: Scope, versions: Sequence[MemoryVersion]) -> dict[UUID, Message]:
+    ids = [version.source_message_id for version in versions if version.source_message_id]
+    rows = Message.objects.filter(instance=scope.instance, id__in=ids).only("id", "conversation_id") if ids else []
+    return {message.id: message for message in rows}
+
+
+def _shown(value: object) -> str:
+    return ", ".join(value) if isinstance(value, list) else str(value)

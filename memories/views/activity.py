@@ -1,0 +1,115 @@
+"""/activity: what the worker does for an instance, and doing again what failed."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_GET, require_POST
+
+from accounts.access import Scope
+from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from conversations.models import Conversation
+from memories import activity
+from memories.activity import KINDS, UNFINISHED, JobFilters
+from memories.models import Job
+from memoryconsole import health
+from memoryconsole.errors import Conflict, Invalid
+from memoryconsole.inputs import read
+
+SIZE = 25
+COUNTED = ("created", "updated", "flagged", "seen", "duplicates", "conflicts")
+
+
+@dataclass(frozen=True, slots=True)
+class ShownJob:
+    """A job in the words of the page."""
+
+    job: Job
+    conversation: Conversation | None
+
+    @property
+    def title(self) -> str:
+        return KINDS.get(self.job.kind, self.job.kind)
+
+    @property
+    def is_unfinished(self) -> bool:
+        return self.job.state in UNFINISHED
+
+    @property
+    def counts(self) -> list[tuple[int, str]]:
+        """What came of it, leaving out what did not."""
+        return [(n, name) for name in COUNTED if (n := self.job.result.get(name, 0))]
+
+    @property
+    def duration(self) -> str:
+        if self.job.started_at is None:
+            return ""
+        return _in_words(self.job.started_at, self.job.finished_at or timezone.now())
+
+
+@require_GET
+@about_instance
+def activity_page(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    filters = _filters(request)
+    number = request.GET.get("page", "1")
+    page = activity.job_page(
+        scope,
+        filters,
+        number=int(number) if number.isdecimal() and len(number) <= 12 else 1,
+        size=SIZE,
+        anchor=request.GET.get("anchor", ""),
+    )
+    context = {
+        "page": page,
+        "rows": _shown(scope, page.rows),
+        "last_day": activity.last_day(scope),
+        "is_busy": activity.is_busy(scope),
+        "worker": health.worker(),
+        "filters": filters,
+        "states": Job.State.choices,
+        "kinds": KINDS.items(),
+    }
+    fragment = "#activity" if wants_fragment(request) else ""
+    response = render(request, f"memories/activity.html{fragment}", context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@require_POST
+@about_instance
+def activity_retry(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
+    try:
+        job = activity.retry(scope, id)
+    except Conflict as problem:
+        messages.warning(request, problem.detail)
+    else:
+        messages.success(request, "Queued again." if job else "It is waiting to be done already.")
+    return redirect(f"/activity?{request.GET.urlencode()}")
+
+
+def _filters(request: ConsoleRequest) -> JobFilters:
+    try:
+        return read(JobFilters, {name: request.GET[name] for name in ("state", "kind") if name in request.GET})
+    except Invalid as problem:
+        messages.warning(request, f"This filter cannot be used. {problem.detail}")
+        return JobFilters()
+
+
+def _shown(scope: Scope, jobs: list[Job]) -> list[ShownJob]:
+    ids = {job.conversation_id for job in jobs if job.conversation_id}
+    rows = Conversation.objects.filter(instance=scope.instance, id__in=ids) if ids else []
+    found = {conversation.id: conversation for conversation in rows}
+    return [ShownJob(job, found.get(job.conversation_id) if job.conversation_id else None) for job in jobs]
+
+
+def _in_words(start: datetime, end: datetime) -> str:
+    seconds = max(0.0, (end - start).total_seconds())
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,152 @@
+"""/memory/duplicates: what says nearly the same, side by side, and what to do about it."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.template.defaultfilters import truncatechars
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from accounts.access import Scope
+from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from memories import duplicates
+from memories.duplicates import NEAREST, Kind, Likeness
+from memories.forms import MergeForm, PairingForm
+from memories.models import DuplicatePair, Job
+from memories.paging import Page
+from memories.pairing import KIND, ask_for_pairs
+from memories.views.editing import counted
+from memoryconsole.errors import Conflict, Invalid, NotFound
+from memoryconsole.ids import parse_id
+
+SIZE = 10
+KINDS: dict[str, tuple[str, Kind | None]] = {
+    "": ("All", None),
+    "duplicate": ("Duplicates", "duplicate"),
+    "conflict": ("Possible conflicts", "conflict"),
+}
+
+
+@require_GET
+@about_instance
+def duplicate_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    kind = request.GET.get("kind", "")
+    groups = duplicates.groups_of_pairs(scope, KINDS.get(kind, KINDS[""])[1])
+    page = _page(request, groups)
+    job = Job.objects.filter(instance=scope.instance, kind=KIND).order_by("-id").first()
+    context = {
+        "page": page,
+        "clusters": duplicates.clusters(scope, groups[page.start - 1 : page.end] if groups else []),
+        "kind": kind,
+        "kinds": [(value, title) for value, (title, _) in KINDS.items()],
+        "job": job,
+        "is_going_on": job is not None and job.state in (Job.State.QUEUED, Job.State.RUNNING),
+        "form": PairingForm(initial={"threshold": f"{_threshold(scope, job):g}"}),
+        "n_pairs": sum(map(len, groups)),
+    }
+    fragment = "#duplicates" if wants_fragment(request) else ""
+    response = render(request, f"memories/duplicates.html{fragment}", context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@require_POST
+@about_instance
+def duplicate_search(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    form = PairingForm(request.POST)
+    if form.is_valid():
+        ask_for_pairs(scope, threshold=form.cleaned_data["threshold"])
+        messages.success(request, "Looking for duplicates. Nothing is changed by it.")
+    else:
+        messages.error(request, "Choose a similarity from 0.5 to 1.")
+    return redirect(_list_url(request))
+
+
+@require_http_methods(["GET", "POST"])
+@about_instance
+def duplicate_pair(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
+    """GET asks for the merged text; POST decides."""
+    try:
+        found = duplicates.find_pair(scope, id)
+        form = MergeForm(request.POST if "content" in request.POST else None, initial={"content": found.memory.content})
+        is_done = request.method == "POST" and _decide(request, scope, found, form)
+    except (Conflict, NotFound) as problem:
+        if isinstance(problem, NotFound) and not wants_fragment(request):
+            raise
+        messages.warning(request, problem.detail)
+        is_done = True
+    return _answer(request, scope) if is_done else _ask(request, found, form)
+
+
+@require_POST
+@about_instance
+def duplicate_bulk(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    ids = [parse_id(raw) for raw in request.POST.getlist("ids")]
+    if None in ids:
+        raise NotFound
+    chosen = [id for id in ids if id is not None]
+    if not chosen:
+        messages.warning(request, "Nothing is selected. Tick the memories first.")
+    elif request.POST.get("action") == "merge":
+        merged, left = duplicates.merge_many(scope, chosen)
+        note = f" {left:,} must be looked at one by one, or had been decided about." if left else ""
+        messages.success(request, f"Merged {counted(merged, 'duplicate', 'duplicates')} into the older ones.{note}")
+    elif request.POST.get("action") == "keep":
+        messages.success(request, f"Kept both of {counted(duplicates.keep_both(scope, chosen), 'pair', 'pairs')}.")
+    return redirect(_list_url(request))
+
+
+def _decide(request: ConsoleRequest, scope: Scope, found: Likeness, form: MergeForm) -> bool:
+    """False when the form has to be shown again."""
+    action = request.POST.get("action", "")
+    if action == "keep":
+        duplicates.keep_both(scope, [found.pair.id])
+        messages.success(request, "Both are kept, and not shown as a pair again.")
+        return True
+    if action != "merge":
+        raise Invalid({"action": ["Choose merge or keep."]})
+    text = form.text()
+    if text is None:
+        return False
+    merged = duplicates.merge_pair(scope, found.pair.id, text)
+    messages.success(request, f"Merged into “{truncatechars(merged.content, 80)}”. The other one is superseded by it.")
+    return True
+
+
+def _ask(request: ConsoleRequest, found: Likeness, form: MergeForm) -> HttpResponse:
+    context = {"found": found, "form": form, "list_url": _list_url(request)}
+    if not wants_fragment(request):
+        return render(request, "memories/duplicate_merge.html", context)
+    response = render(request, "memories/duplicate_merge.html#question", context)
+    if request.method == "POST":  # the row stays, the question is asked again
+        response["HX-Retarget"], response["HX-Reswap"] = "#dialog", "innerHTML"
+    return response
+
+
+def _answer(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    if not wants_fragment(request):
+        return redirect(_list_url(request))
+    n_pairs = sum(map(len, duplicates.groups_of_pairs(scope)))
+    return render(request, "memories/duplicates.html#decided", {"n_pairs": n_pairs})
+
+
+def _threshold(scope: Scope, last: Job | None) -> float:
+    """What was chosen last, otherwise the instance's own."""
+    return float(last.payload["threshold"]) if last else scope.instance.dedupe_threshold
+
+
+def _page(request: ConsoleRequest, groups: list[list[DuplicatePair]]) -> Page[DuplicatePair]:
+    """The groups are counted, not the pairs in them; a number past the end is the last page."""
+    number = request.GET.get("page", "1")
+    wanted = int(number) if number.isdecimal() and len(number) <= 12 else 1
+    number_shown = max(1, min(wanted, -(-len(groups) // SIZE)))
+    first = [group[0] for group in groups[(number_shown - 1) * SIZE : number_shown * SIZE]]
+    return Page(first, number_shown, SIZE, len(groups), NEAREST)
+
+
+def _list_url(request: ConsoleRequest) -> str:
+    query = request.GET.copy()
+    query.pop("anchor", None)
+    return f"/memory/duplicates?{query.urlencode()}"

@@ -1,0 +1,167 @@
+"""/memory/review: what waits for a person, and what they decide about it."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.template.defaultfilters import truncatechars
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from accounts.access import Scope
+from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from memories import review
+from memories.forms import MergeForm, ReviewForm
+from memories.models import Memory
+from memories.review import Waiting, Why
+from memories.views.editing import counted, said
+from memories.views.listing import conversations_of
+from memoryconsole.errors import Conflict, Invalid, NotFound
+from memoryconsole.ids import parse_id
+
+SIZE = 20
+WHYS: dict[str, tuple[str, Why | None]] = {
+    "": ("All", None),
+    "conflict": ("Possible conflicts", "conflict"),
+    "importance": ("Others", "importance"),
+}
+
+
+@require_GET
+@about_instance
+def review_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    why = request.GET.get("why", "")
+    number = request.GET.get("page", "1")
+    page = review.page_waiting(
+        scope,
+        WHYS.get(why, WHYS[""])[1],
+        number=int(number) if number.isdecimal() and len(number) <= 12 else 1,
+        size=SIZE,
+        anchor=request.GET.get("anchor", ""),
+    )
+    context = {
+        "page": page,
+        "rows": review.reasons(scope, page.rows),
+        "conversations": conversations_of(scope, page.rows),
+        "why": why,
+        "whys": [(value, title) for value, (title, _) in WHYS.items()],
+        "n_waiting": review.count_waiting(scope),
+    }
+    fragment = "#review" if wants_fragment(request) else ""
+    response = render(request, f"memories/review.html{fragment}", context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@require_http_methods(["GET", "POST"])
+@about_instance
+def review_one(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
+    """GET asks for the corrected or merged text; POST decides."""
+    action = request.POST.get("action", "") or request.GET.get("action", "")
+    try:
+        found = review.find_waiting(scope, id)
+        form = _form(request, action, found)
+        is_done = request.method == "POST" and _decide(request, scope, found, action, form)
+    except (Conflict, NotFound) as problem:
+        if isinstance(problem, NotFound) and not wants_fragment(request):
+            raise
+        messages.warning(request, problem.detail)
+        is_done = True
+    return _answer(request, scope) if is_done else _ask(request, found, action, form)
+
+
+@require_POST
+@about_instance
+def review_bulk(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    ids = [parse_id(raw) for raw in request.POST.getlist("ids")]
+    if None in ids:
+        raise NotFound
+    chosen = [id for id in ids if id is not None]
+    action = request.POST.get("action", "")
+    if not chosen:
+        messages.warning(request, "Nothing is selected. Tick the memories first.")
+    elif action == "approve":
+        n = review.approve_many(scope, chosen)
+        messages.success(request, f"Approved {counted(n, 'memory', 'memories')}.{_not_there(len(chosen) - n)}")
+    elif action == "reject" and not request.POST.get("confirmed"):
+        rows = review.waiting(scope).filter(id__in=chosen).order_by("-id")
+        return render(request, "memories/review_reject.html", {"memories": rows, "list_url": _list_url(request)})
+    elif action == "reject":
+        receipt = review.reject(scope, chosen)
+        messages.success(request, f"{said(receipt)}{_not_there(len(chosen) - receipt.deleted)}")
+    return redirect(_list_url(request))
+
+
+def _form(request: ConsoleRequest, action: str, found: Waiting) -> ReviewForm | MergeForm | None:
+    data = request.POST if request.method == "POST" and "content" in request.POST else None
+    if action == "merge":
+        return MergeForm(data, initial={"content": found.memory.content})
+    if action == "edit":
+        memory = found.memory
+        initial = {"content": memory.content, "category": memory.category, "importance": str(memory.importance)}
+        return ReviewForm(data, initial=initial)
+    return None
+
+
+def _decide(
+    request: ConsoleRequest, scope: Scope, found: Waiting, action: str, form: ReviewForm | MergeForm | None
+) -> bool:
+    """False when the form has to be shown again."""
+    id = found.memory.id
+    if isinstance(form, MergeForm):
+        text = form.text()
+        if text is None:
+            return False
+        merged = review.merge_waiting(scope, id, text)
+        done = f"Merged into “{_short(merged)}”. What it said before is in its history."
+    elif isinstance(form, ReviewForm):
+        changes = form.changes()
+        if changes is None:
+            return False
+        done = f"Approved: “{_short(review.approve(scope, id, changes))}”"
+    elif action == "approve":
+        done = f"Approved: “{_short(review.approve(scope, id))}”"
+    elif action == "keep":
+        done = f"Both are kept: “{_short(review.keep_both(scope, id))}”"
+    elif action == "reject":
+        done = f"Rejected. {said(review.reject(scope, [id]))}"
+    else:
+        raise Invalid({"action": ["Choose approve, edit, keep, merge or reject."]})
+    messages.success(request, done)
+    return True
+
+
+def _ask(request: ConsoleRequest, found: Waiting, action: str, form: ReviewForm | MergeForm | None) -> HttpResponse:
+    if form is None or (action == "merge" and found.other is None):
+        return redirect(_list_url(request))
+    context: dict[str, Any] = {"waiting": found, "form": form, "action": action, "list_url": _list_url(request)}
+    if not wants_fragment(request):
+        return render(request, "memories/review_one.html", context)
+    response = render(request, "memories/review_one.html#question", context)
+    if request.method == "POST":  # the row stays, the question is asked again
+        response["HX-Retarget"], response["HX-Reswap"] = "#dialog", "innerHTML"
+    return response
+
+
+def _answer(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    """HTMX takes the row away, and gets the new number and what was done."""
+    if not wants_fragment(request):
+        return redirect(_list_url(request))
+    return render(request, "memories/review.html#decided", {"n_waiting": review.count_waiting(scope)})
+
+
+def _list_url(request: ConsoleRequest) -> str:
+    query = request.GET.copy()
+    for name in ("action", "anchor"):
+        query.pop(name, None)
+    return f"/memory/review?{query.urlencode()}"
+
+
+def _not_there(n: int) -> str:
+    return f" {n:,} had been reviewed already." if n else ""
+
+
+def _short(memory: Memory) -> str:
+    return truncatechars(memory.content, 80)

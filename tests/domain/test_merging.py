@@ -1,0 +1,106 @@
+"""One memory out of two."""
+
+import pytest
+
+from accounts.access import Scope
+from conversations.models import Message
+from instances.models import Instance
+from memories.draft import MemoryChanges
+from memories.filters import Filters
+from memories.listing import count
+from memories.merging import merge
+from memories.models import Memory, MemoryVersion
+from memories.search import search
+from memories.store import change
+from memoryconsole.errors import Conflict, NotFound
+from tests.factories import make_conversation, make_instance, make_memory, make_waiting, scope_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def bot() -> Instance:
+    return make_instance("support-bot")
+
+
+@pytest.fixture
+def scope(bot: Instance) -> Scope:
+    return scope_of(bot)
+
+
+def test_the_other_one_is_superseded_with_its_history(bot: Instance, scope: Scope) -> None:
+    kept, other = make_memory(bot, "Ann likes tea"), make_memory(bot, "Ann loves coffee", importance=9, pinned=True)
+    change(scope, other.id, MemoryChanges(content="Ann loves tea"))
+    merged = merge(scope, kept.id, other.id, "Ann likes and loves tea")
+    assert (merged.id, merged.content, merged.importance, merged.pinned) == (
+        kept.id, "Ann likes and loves tea", 9, True,
+    )  # fmt: skip
+    other.refresh_from_db()
+    assert (other.status, other.superseded_by_id, other.supersede_reason) == (
+        "superseded", kept.id, "merged with another memory",
+    )  # fmt: skip
+    assert set(MemoryVersion.objects.values_list("memory_id", "content")) == {
+        (kept.id, "Ann likes tea"), (other.id, "Ann loves coffee"),
+    }  # fmt: skip
+    assert count(scope, Filters()).all == 1
+    assert [hit.memory.id for hit in search(scope, "tea", Filters()).hits] == [kept.id]
+    assert len(search(scope, "tea", Filters(include_superseded=True)).hits) == 2
+
+
+def test_sources_and_tags_come_together(bot: Instance, scope: Scope) -> None:
+    make_conversation(bot, "Tea?", "Yes")
+    asked, answered = Message.objects.order_by("position").values_list("id", flat=True)
+    kept = make_memory(bot, "Ann likes tea", tags=["drink", "ann"], sourceMessageIds=[str(asked)])
+    other = make_memory(bot, "Ann likes green tea", tags=["ann", "green"], sourceMessageIds=[str(asked), str(answered)])
+    merged = merge(scope, kept.id, other.id, "Ann likes tea")
+    assert (merged.tags, merged.source_message_ids) == (["drink", "ann", "green"], [asked, answered])
+
+
+def test_a_key_goes_over_when_the_first_has_none(bot: Instance, scope: Scope) -> None:
+    kept, other = make_memory(bot, "Ann likes tea"), make_memory(bot, "Tea for Ann", key="drink")
+    assert merge(scope, kept.id, other.id, "Ann likes tea").key == "drink"
+    third = make_memory(bot, "Ann takes sugar", key="sugar")
+    assert merge(scope, kept.id, third.id, "Ann likes tea with sugar").key == "drink"
+
+
+def test_a_waiting_one_is_deleted(bot: Instance, scope: Scope) -> None:
+    kept, other = make_memory(bot, "Ann likes tea"), make_waiting(bot, "Ann likes green tea")
+    merge(scope, kept.id, other.id, "Ann likes green tea")
+    assert list(Memory.objects.values_list("id", "content")) == [(kept.id, "Ann likes green tea")]
+
+
+def test_conflicts_with_the_other_one_are_with_the_first_from_now_on(bot: Instance, scope: Scope) -> None:
+    kept, other = make_memory(bot, "Ann likes tea"), make_memory(bot, "Ann likes green tea")
+    waiting = make_waiting(bot, "Ann likes coffee", other)
+    merge(scope, kept.id, other.id, "Ann likes tea, green")
+    waiting.refresh_from_db()
+    assert waiting.conflicts_with_id == kept.id
+    merge(scope, waiting.id, kept.id, "Ann drinks")
+    waiting.refresh_from_db()
+    assert waiting.conflicts_with_id is None
+
+
+def test_what_must_not_be_mixed(bot: Instance, scope: Scope) -> None:
+    public = make_memory(bot, "Public")
+    private = make_memory(bot, "Private", visibility="private", owner="ann")
+    shared = make_memory(bot, "Ann's, but for everybody", owner="ann")
+    hers = make_memory(bot, "Bea's", visibility="private", owner="bea")
+    for a, b in ((public, private), (private, public), (private, shared), (private, hers), (public, shared)):
+        with pytest.raises(Conflict, match="belong to different people"):
+            merge(scope, a.id, b.id, "Mixed")
+    with pytest.raises(Conflict, match="with itself"):
+        merge(scope, public.id, public.id, "Mixed")
+    make_memory(bot, "New", key="k")
+    old = Memory.objects.get(key="k")
+    make_memory(bot, "Newer", key="k", dedupe="create")
+    with pytest.raises(Conflict, match="superseded already"):
+        merge(scope, public.id, old.id, "Mixed")
+    assert not MemoryVersion.objects.exists()
+
+
+def test_two_instances(bot: Instance, scope: Scope) -> None:
+    memory, foreign = make_memory(bot, "Ours"), make_memory(make_instance("sales-bot"), "Theirs")
+    for a, b in ((memory, foreign), (foreign, memory)):
+        with pytest.raises(NotFound):
+            merge(scope, a.id, b.id, "Mixed")
+    assert set(Memory.objects.values_list("content", flat=True)) == {"Ours", "Theirs"}

@@ -1,0 +1,122 @@
+"""GET /memory/duplicates, POST /memory/duplicates/find, GET and POST /memory/duplicates/<id>, POST …/bulk"""
+
+import pytest
+from django.test import Client
+
+from instances.models import Instance
+from memories.models import DuplicatePair, Job, Memory
+from tests.factories import make_memory, make_pair
+
+pytestmark = pytest.mark.django_db
+LIST = "/memory/duplicates?instance=support-bot"
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def pair(support: Instance) -> DuplicatePair:
+    return make_pair(make_memory(support, "Ann likes <tea>"), make_memory(support, "Ann likes <tea> a lot"))
+
+
+def url(pair: DuplicatePair) -> str:
+    return f"/memory/duplicates/{pair.id}?instance=support-bot"
+
+
+def page(client: Client, address: str = LIST) -> str:
+    return client.get(address).content.decode()
+
+
+def test_before_anybody_has_looked(alice: Client, support: Instance) -> None:
+    html = page(alice)
+    assert "Nobody has looked for duplicates yet" in html
+    assert 'name="threshold" value="0.9"' in html
+
+
+def test_looking(alice: Client, support: Instance) -> None:
+    find = "/memory/duplicates/find?instance=support-bot"
+    html = alice.post(find, {"threshold": "0.85"}, follow=True).content.decode()
+    job = Job.objects.get()
+    assert (job.kind, job.payload, job.actor) == ("find-duplicates", {"threshold": 0.85}, "user alice")
+    assert "waiting for the worker" in html
+    assert 'hx-trigger="every 3s"' in html
+    Job.objects.update(state="running", done=3, total=10)
+    fragment = alice.get(LIST, headers=HTMX).content.decode()
+    assert '<progress id="pairing-progress" value="3" max="10">' in fragment
+    Job.objects.update(state="done", finished_at=job.created_at)
+    fragment = alice.get(LIST, headers=HTMX).content.decode()
+    assert "every 3s" not in fragment
+    assert "Show what was found" in fragment
+    assert "No two memories say nearly the same" in page(alice)
+
+
+@pytest.mark.parametrize("threshold", ["", "0.2", "1.5", "x"])
+def test_a_wrong_threshold(alice: Client, support: Instance, threshold: str) -> None:
+    find = "/memory/duplicates/find?instance=support-bot"
+    html = alice.post(find, {"threshold": threshold}, follow=True).content.decode()
+    assert "Choose a similarity from 0.5 to 1." in html
+    assert not Job.objects.exists()
+
+
+def test_groups(alice: Client, support: Instance, pair: DuplicatePair) -> None:
+    conflict = make_pair(make_memory(support, "Room 12 is free"), make_memory(support, "Room 14 is free"), "conflict")
+    html = page(alice)
+    assert "2 groups." in html
+    assert "Ann likes &lt;tea&gt;<ins>" in html
+    assert "Possible conflict: numbers or dates" in html
+    assert str(conflict.id) not in page(alice, f"{LIST}&kind=duplicate")
+    assert str(pair.id) not in page(alice, f"{LIST}&kind=conflict")
+
+
+def test_pages(alice: Client, support: Instance) -> None:
+    for n in range(12):
+        make_pair(make_memory(support, f"Fact {n}"), make_memory(support, f"The fact {n}"))
+    assert "1–10 of 12" in page(alice)
+    assert "11–12 of 12" in page(alice, f"{LIST}&page=2")
+    assert "11–12 of 12" in page(alice, f"{LIST}&page=99")
+
+
+def test_merge(alice: Client, pair: DuplicatePair) -> None:
+    assert "Ann likes &lt;tea&gt; a lot</textarea>" in page(alice, url(pair))
+    response = alice.post(url(pair), {"action": "merge", "content": "Ann loves tea"}, follow=True)
+    assert response.redirect_chain == [(LIST, 302)]
+    assert "Merged into “Ann loves tea”. The other one is superseded by it." in response.content.decode()
+    assert dict(Memory.objects.values_list("id", "status")) == {pair.first_id: "active", pair.second_id: "superseded"}
+
+
+def test_a_wrong_text_is_asked_again(alice: Client, pair: DuplicatePair) -> None:
+    fields = {"action": "merge", "content": " "}
+    assert "This may not be empty." in alice.post(url(pair), fields).content.decode()
+    response = alice.post(url(pair), fields, headers=HTMX)
+    assert (response["HX-Retarget"], "This may not be empty." in response.content.decode()) == ("#dialog", True)
+    assert alice.post(url(pair), {"action": "burn"}).status_code == 400
+    assert Memory.objects.filter(listed=True).count() == 2
+
+
+def test_keep_both_with_htmx(alice: Client, pair: DuplicatePair) -> None:
+    html = alice.post(url(pair), {"action": "keep"}, headers=HTMX).content.decode()
+    assert 'id="pair-count" hx-swap-oob="true">0</span>' in html
+    assert "Both are kept" in html
+    again = alice.post(url(pair), {"action": "keep"}, headers=HTMX)
+    assert (again.status_code, "decided about it" in again.content.decode()) == (200, True)
+    assert alice.post(url(pair), {"action": "keep"}).status_code == 404
+
+
+def test_many_at_once(alice: Client, support: Instance, pair: DuplicatePair) -> None:
+    conflict = make_pair(make_memory(support, "Room 12 is free"), make_memory(support, "Room 14 is free"), "conflict")
+    bulk = "/memory/duplicates/bulk?instance=support-bot"
+    ids = [str(pair.id), str(conflict.id)]
+    assert "Nothing is selected." in alice.post(bulk, {"action": "merge"}, follow=True).content.decode()
+    html = alice.post(bulk, {"action": "merge", "ids": ids}, follow=True).content.decode()
+    assert "Merged 1 duplicate into the older ones. 1 must be looked at one by one" in html
+    assert Memory.objects.filter(listed=True).count() == 3
+    assert "Kept both of 1 pair." in alice.post(bulk, {"action": "keep", "ids": ids}, follow=True).content.decode()
+    assert alice.post(bulk, {"action": "keep", "ids": ["x"]}).status_code == 404
+
+
+def test_strangers(mallory: Client, alice: Client, support: Instance, pair: DuplicatePair) -> None:
+    assert mallory.get(LIST).status_code == 404
+    assert mallory.get(url(pair).replace("support", "sales")).status_code == 404
+    mallory.post("/memory/duplicates/bulk?instance=sales-bot", {"action": "merge", "ids": [str(pair.id)]})
+    assert Memory.objects.filter(listed=True).count() == 2
+    hers = make_pair(*(make_memory(support, "Secret", owner="bea", visibility="private") for _ in range(2)))
+    assert "Secret" not in page(alice)
+    assert alice.get(url(hers)).status_code == 404
