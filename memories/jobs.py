@@ -9,12 +9,14 @@ from procrastinate.jobs import Job as QueuedJob
 
 from accounts.access import Actor, Scope
 from instances.models import Instance
+from memories import procedures
 from memories.backfill import embed_soon, run_embedding, try_failed_again
 from memories.deletion import purge_expired
 from memories.embedding import Unavailable
 from memories.indexing import use_language
 from memories.milestones import MARKED, WORTH_MARKING, mark
 from memories.models import Memory, MemoryCount, Milestone, WordFrequency
+from memories.procedure_vectors import embed_procedures
 from memories.search_sql import EXACT_UP_TO
 from memories.vector_index import WORTH_INDEXING, build_index, drop_indexes
 from memories.word_frequencies import ALL, count_words, is_outdated
@@ -56,6 +58,7 @@ def embed_memories(instance_id: str, job_id: str = "", limit: int | None = None)
     instance = Instance.objects.filter(id=instance_id).first()
     if instance is not None:
         run_embedding(Scope(instance, EMBEDDER), job_id, limit)
+        embed_procedures(Scope(instance, EMBEDDER))
 
 
 @app.task(name="use_language")
@@ -64,6 +67,7 @@ def use_language_now(instance_id: str) -> None:
     instance = Instance.objects.filter(id=instance_id).first()
     if instance is not None:
         use_language(Scope(instance, EMBEDDER))
+        procedures.use_language(Scope(instance, EMBEDDER))
 
 
 @app.periodic(cron="17 3 * * *")

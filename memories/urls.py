@@ -1,7 +1,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from memories.views import bulk, editing, jobs, listing
+from memories.views import bulk, editing, jobs, listing, procedures
 
 urlpatterns = [
     path("", RedirectView.as_view(url="/memory", query_string=True)),
@@ -15,4 +15,8 @@ urlpatterns = [
     path("memory/<uuid:id>/edit", editing.memory_edit),
     path("memory/<uuid:id>/pin", editing.memory_pin),
     path("memory/<uuid:id>/delete", editing.memory_delete),
+    path("procedures", procedures.procedure_list),
+    path("procedures/new", procedures.procedure_new),
+    path("procedures/<uuid:id>", procedures.procedure_edit),
+    path("procedures/<uuid:id>/delete", procedures.procedure_delete),
 ]

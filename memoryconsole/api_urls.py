@@ -6,6 +6,7 @@ from conversations import api as conversations
 from instances import api as instances
 from memories import api as memories
 from memories import jobs_api as jobs
+from memories import procedures_api as procedures
 from memoryconsole.api import not_found
 
 urlpatterns = [
@@ -19,6 +20,9 @@ urlpatterns = [
     path("conversations", conversations.Conversations.as_view(), name="api-conversations"),
     path("conversations/<str:id>", conversations.OneConversation.as_view(), name="api-conversation"),
     path("conversations/<str:id>/messages", conversations.Messages.as_view(), name="api-conversation-messages"),
+    path("procedures", procedures.Procedures.as_view(), name="api-procedures"),
+    path("procedures/<str:id>", procedures.OneProcedure.as_view(), name="api-procedure"),
+    path("procedures/<str:id>/used", procedures.Used.as_view(), name="api-procedure-used"),
     path("jobs", jobs.Jobs.as_view(), name="api-jobs"),
     path("jobs/<str:id>", jobs.OneJob.as_view(), name="api-job"),
     path("instances", instances.Instances.as_view(), name="api-instances"),

@@ -11,7 +11,8 @@ from conversations.store import ConversationDraft, MessageDraft, add_messages, o
 from instances.models import Instance
 from instances.store import InstanceDraft, create_instance
 from memories.draft import MemoryDraft
-from memories.models import Memory
+from memories.models import Memory, Procedure
+from memories.procedures import ProcedureDraft, create_procedure
 from memories.store import save, save_many
 from memoryconsole.inputs import read
 
@@ -47,6 +48,11 @@ def make_memory(instance: Instance, content: str = "", **fields: Any) -> Memory:
 def make_memories(instance: Instance, number: int, **fields: Any) -> list[Memory]:
     drafts = [read(MemoryDraft, {"content": f"Memory number {next(_numbers)}", **fields}) for _ in range(number)]
     return save_many(scope_of(instance), drafts)
+
+
+def make_procedure(instance: Instance, name: str = "", **fields: Any) -> Procedure:
+    draft = {"name": name or f"Procedure {next(_numbers)}", "steps": ["Look it up", "Answer"], **fields}
+    return create_procedure(scope_of(instance), read(ProcedureDraft, draft))
 
 
 def make_conversation(instance: Instance, *messages: str, **fields: Any) -> Conversation:

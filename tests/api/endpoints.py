@@ -8,9 +8,9 @@ from conversations.models import Conversation
 from instances.models import Instance
 from memories.backfill import ask_for_embedding
 from memories.draft import MemoryChanges
-from memories.models import Job, Memory
+from memories.models import Job, Memory, Procedure
 from memories.store import change
-from tests.factories import make_conversation, make_memory, scope_of
+from tests.factories import make_conversation, make_memory, make_procedure, scope_of
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class World:
     memory: Memory
     conversation: Conversation
     job: Job
+    procedure: Procedure
 
     @property
     def slug(self) -> str:
@@ -31,7 +32,8 @@ def populate(instance: Instance) -> World:
     memory = make_memory(instance, f"A secret of {instance.slug}")
     change(scope_of(instance), memory.id, MemoryChanges(content=f"Another secret of {instance.slug}"))
     conversation = make_conversation(instance, "Hello", "Good morning")
-    return World(instance, memory, conversation, ask_for_embedding(scope_of(instance)))
+    procedure = make_procedure(instance, f"A secret way of {instance.slug}")
+    return World(instance, memory, conversation, ask_for_embedding(scope_of(instance)), procedure)
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Call:
     for_superadmins: bool = field(default=False)
 
     def url(self, world: World) -> str:
-        ids = {"memory": world.memory.id, "conversation": world.conversation.id, "job": world.job.id}
+        ids = {name: getattr(world, name).id for name in ("memory", "conversation", "job", "procedure")}
         return self.path.format(slug=world.slug, **ids)
 
     def __str__(self) -> str:
@@ -75,6 +77,12 @@ CALLS = [
         lambda w: {"instanceId": w.slug, "messages": [{"role": "user", "content": "Hi"}]},
         201,
     ),
+    Call("GET", "/api/v1/procedures?instanceId={slug}"),
+    Call("POST", "/api/v1/procedures", lambda w: {"instanceId": w.slug, "name": "New", "steps": ["One"]}, 201),
+    Call("GET", "/api/v1/procedures/{procedure}?instanceId={slug}"),
+    Call("PATCH", "/api/v1/procedures/{procedure}?instanceId={slug}", lambda w: {"trigger": "New"}),
+    Call("DELETE", "/api/v1/procedures/{procedure}?instanceId={slug}"),
+    Call("POST", "/api/v1/procedures/{procedure}/used", lambda w: {"instanceId": w.slug}),
     Call("POST", "/api/v1/jobs", lambda w: {"instanceId": w.slug, "kind": "embed-memories"}, 202),
     Call("GET", "/api/v1/jobs/{job}?instanceId={slug}"),
     Call("GET", "/api/v1/instances/{slug}", takes_instance=False),

@@ -58,7 +58,9 @@ def test_answers_as_described(case: schemathesis.Case, world: World, key: str) -
 
 def point_at_what_exists(case: schemathesis.Case, world: World) -> None:
     """A made-up instance or id would never get past the first 404."""
-    known = {"slug": world.slug, "id": str(world.memory.id if "memories" in case.path else world.conversation.id)}
+    things = {"memories": world.memory, "procedures": world.procedure, "jobs": world.job}
+    thing = next((thing for word, thing in things.items() if word in case.path), world.conversation)
+    known = {"slug": world.slug, "id": str(thing.id)}
     for name in case.path_parameters or {}:
         case.path_parameters[name] = known[name]
     named = {"instanceId": world.slug, "sourceConversationId": str(world.conversation.id), "sourceMessageIds": []}

@@ -8,7 +8,7 @@ from accounts.access import SHELL
 from accounts.keys import key_presented, revoke_key
 from conversations.models import Conversation, Message
 from instances.models import Instance
-from memories.models import Memory, MemoryVersion
+from memories.models import Memory, MemoryVersion, Procedure
 from tests.api.calling import Caller, signed_in
 from tests.api.endpoints import CALLS, WITHOUT_INSTANCE, Call, World, populate
 from tests.factories import make_key, make_user
@@ -34,6 +34,7 @@ def state() -> list[object]:
         MemoryVersion.objects.count(),
         Conversation.objects.count(),
         Message.objects.count(),
+        sorted(Procedure.objects.values_list("id", "name", "trigger", "usage_count")),
     ]
 
 
@@ -77,13 +78,17 @@ def test_absent_malformed_and_foreign_instances_are_the_same(call: Call, world: 
             assert (answer.status, answer.json) == (404, foreign_answer.json), slug
 
 
-@pytest.mark.parametrize("call", [call for call in CALLS if "{memory}" in call.path or "{conv" in call.path], ids=str)
+KINDS = ("memory", "conversation", "procedure", "job")
+BY_ID = [call for call in CALLS if any(f"{{{kind}}}" in call.path for kind in KINDS)]
+
+
+@pytest.mark.parametrize("call", BY_ID, ids=str)
 @pytest.mark.parametrize("other", ["foreign", "absent", "malformed"])
 def test_ids_of_another_instance_are_404(call: Call, other: str, world: World, foreign: World) -> None:
-    ids = {"foreign": str(foreign.memory.id), "absent": str(uuid.uuid4()), "malformed": "not-an-id"}
-    if other == "foreign" and "{conv" in call.path:
-        ids["foreign"] = str(foreign.conversation.id)
-    path = call.path.replace("{memory}", ids[other]).replace("{conversation}", ids[other])
+    path = call.path
+    for kind in KINDS:
+        ids = {"foreign": getattr(foreign, kind).id, "absent": uuid.uuid4(), "malformed": "not-an-id"}
+        path = path.replace(f"{{{kind}}}", str(ids[other]))
     before = state()
     answer = send(Caller(make_key()), Call(call.method, path, call.body), world)
     assert answer.error == (404, "not_found")

@@ -18,6 +18,13 @@ def addresses(console: Console) -> dict[str, str]:
     memory = console.api("GET", "/memories?instanceId=support-bot&limit=1")["memories"][0]["id"]
     conversation = console.api("GET", "/conversations?instanceId=support-bot&limit=1")["conversations"][0]["id"]
     console.instance("quiet-bot")
+    steps = {
+        "instanceId": "support-bot",
+        "name": "Refund an order",
+        "trigger": "wants a refund",
+        "steps": ["Look", "Pay"],
+    }
+    procedure = console.api("POST", "/procedures", steps)["procedure"]["id"]
     return {
         "memory": "/memory?instance=support-bot",
         "memory, selected": "/memory?instance=support-bot&select=page",
@@ -33,6 +40,11 @@ def addresses(console: Console) -> dict[str, str]:
         "delete memory": f"/memory/{memory}/delete?instance=support-bot",
         "conversations": "/conversations?instance=support-bot",
         "one conversation": f"/conversations/{conversation}?instance=support-bot",
+        "procedures": "/procedures?instance=support-bot&match=refund",
+        "procedures, empty": "/procedures?instance=quiet-bot",
+        "new procedure": "/procedures/new?instance=support-bot",
+        "edit procedure": f"/procedures/{procedure}?instance=support-bot",
+        "delete procedure": f"/procedures/{procedure}/delete?instance=support-bot",
         "instances": "/instances",
         "new instance": "/instances/new",
         "settings": "/instances/support-bot/settings",

@@ -8,7 +8,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from instances.models import Instance
 from memories.backfill import ask_for_embedding
-from tests.factories import make_conversation, make_memory, scope_of
+from tests.factories import make_conversation, make_memory, make_procedure, scope_of
 
 pytestmark = pytest.mark.django_db
 
@@ -55,8 +55,10 @@ def test_a_stranger_cannot_tell_it_from_nothing(
 ) -> None:
     memory = make_memory(support, "A secret of the support bot")
     conversation = make_conversation(support, "Hello", title="A secret talk")
+    procedure = make_procedure(support, "A secret way")
     job = ask_for_embedding(scope_of(support))
-    ids = {"memory/jobs/": str(job.id), "memory/": str(memory.id), "conversations/": str(conversation.id)}
+    ids = {"memory/jobs/": job.id, "memory/": memory.id, "conversations/": conversation.id, "procedures/": procedure.id}
+    ids = {word: str(id) for word, id in ids.items()}
     nowhere = dict.fromkeys(ids, NOTHING)
     for send in (mallory.get, mallory.post):
         absent = send(address(route, "no-such-bot", nowhere))

@@ -19,6 +19,7 @@ from tests.factories import (
     make_key,
     make_memories,
     make_memory,
+    make_procedure,
     make_user,
     scope_of,
 )
@@ -37,6 +38,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         make_key(bot)
         conversation = make_conversation(bot, "Hello", "Hi", title=f"Talk {n}")
         memory = make_memory(bot, tags=["a", "b"], sourceConversationId=str(conversation.id))
+        procedure = make_procedure(bot, f"Way number {n}")
     near = make_instance("vector-bot", embedder="offline")
     neighbour = make_memories(near, 12)[0]
     embed_pending(scope_of(near))
@@ -54,6 +56,9 @@ def pages() -> dict[str, tuple[Client, str]]:
         "/memory/<id>/delete": (client, f"/memory/{memory.id}/delete?instance=support-bot"),
         "/conversations": (client, "/conversations?instance=support-bot"),
         "/conversations/<id>": (client, f"/conversations/{conversation.id}?instance=support-bot"),
+        "/procedures": (client, "/procedures?instance=support-bot"),
+        "/procedures, tried": (client, "/procedures?instance=support-bot&match=way+number"),
+        "/procedures/<id>": (client, f"/procedures/{procedure.id}?instance=support-bot"),
         "/instances": (client, "/instances"),
         "/instances/<slug>/settings": (client, "/instances/support-bot/settings"),
         "/keys": (client, "/keys"),
@@ -62,6 +67,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         "GET /api/v1/memories/<id>": (caller, f"/api/v1/memories/{memory.id}?instanceId=support-bot"),
         "GET /api/v1/conversations": (caller, "/api/v1/conversations?instanceId=support-bot"),
         "GET /api/v1/conversations/<id>": (caller, f"/api/v1/conversations/{conversation.id}?instanceId=support-bot"),
+        "GET /api/v1/procedures": (caller, "/api/v1/procedures?instanceId=support-bot"),
         "GET /api/v1/instances": (caller, "/api/v1/instances"),
     }
 
