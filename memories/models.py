@@ -6,7 +6,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
-from django.db.models import ExpressionWrapper, F, Func, Q
+from django.db.models import ExpressionWrapper, F, Func, Q, Value
 from django.db.models.functions import Cast
 from pgvector.django import BitField, HalfVectorField
 
@@ -328,7 +328,7 @@ class Milestone(InstanceOwned):
 
 
 class Procedure(InstanceOwned):
-    """Named, ordered steps the assistant has learnt, and when to follow them."""
+    """Named, ordered steps the assistant has learnt, and when to follow them. It is found by its name and trigger."""
 
     name = models.CharField(max_length=200)
     trigger = models.TextField(blank=True, default="")
@@ -337,13 +337,37 @@ class Procedure(InstanceOwned):
     last_used_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
+    language = Language()
+    words = models.GeneratedField(
+        expression=Words(F("language"), F("name"), F("trigger"), Value("")),
+        output_field=SearchVectorField(),
+        db_persist=True,
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["instance", "name"], name="procedure_name_once")]
-        indexes = [models.Index("instance", "usage_count", "id", name="procedure_most_used")]
+        indexes = [
+            models.Index("instance", "usage_count", "id", name="procedure_most_used"),
+            GinIndex(F("instance"), F("words"), name="procedure_words"),
+        ]
 
     def __str__(self) -> str:
         return self.name
+
+
+class ProcedureVector(models.Model):
+    """The vector of a procedure's name and trigger; generations are those of `Embedding`."""
+
+    pk = models.CompositePrimaryKey("instance_id", "procedure_id", "generation")
+    instance = models.ForeignKey(
+        "instances.Instance", models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False
+    )
+    procedure_id = models.UUIDField()
+    generation = models.SmallIntegerField()
+    vector = HalfVectorField(dimensions=DIMENSIONS)
+
+    def __str__(self) -> str:
+        return f"{self.procedure_id} #{self.generation}"
 
 
 class Attachment(InstanceOwned):
@@ -396,6 +420,13 @@ class AuditEntry(InstanceOwned):
     memory_ids = ArrayField(models.UUIDField(), default=list)
     detail = models.JSONField(default=dict)
     created_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [
+            models.Index("instance", "actor", "id", name="audit_by_actor"),
+            models.Index("instance", "action", "id", name="audit_by_action"),
+            GinIndex(F("instance"), F("memory_ids"), name="audit_of_memory"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.actor}: {self.action}"
