@@ -75,6 +75,7 @@ CALLS = [
         lambda w: {"instanceId": w.slug, "messages": [{"role": "user", "content": "Hi"}]},
         201,
     ),
+    Call("GET", "/api/v1/audit?instanceId={slug}"),
     Call("POST", "/api/v1/jobs", lambda w: {"instanceId": w.slug, "kind": "embed-memories"}, 202),
     Call("GET", "/api/v1/jobs/{job}?instanceId={slug}"),
     Call("GET", "/api/v1/instances/{slug}", takes_instance=False),

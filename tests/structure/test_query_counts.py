@@ -54,6 +54,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         "/memory/<id>/delete": (client, f"/memory/{memory.id}/delete?instance=support-bot"),
         "/conversations": (client, "/conversations?instance=support-bot"),
         "/conversations/<id>": (client, f"/conversations/{conversation.id}?instance=support-bot"),
+        "/audit": (client, "/audit?instance=support-bot"),
         "/instances": (client, "/instances"),
         "/instances/<slug>/settings": (client, "/instances/support-bot/settings"),
         "/keys": (client, "/keys"),
@@ -62,6 +63,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         "GET /api/v1/memories/<id>": (caller, f"/api/v1/memories/{memory.id}?instanceId=support-bot"),
         "GET /api/v1/conversations": (caller, "/api/v1/conversations?instanceId=support-bot"),
         "GET /api/v1/conversations/<id>": (caller, f"/api/v1/conversations/{conversation.id}?instanceId=support-bot"),
+        "GET /api/v1/audit": (caller, "/api/v1/audit?instanceId=support-bot"),
         "GET /api/v1/instances": (caller, "/api/v1/instances"),
     }
 
