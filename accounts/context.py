@@ -25,6 +25,7 @@ NAVIGATION = [
     Link("memory", "Memory", "memory", "/memory"),
     Link("conversations", "Conversations", "chat", "/conversations"),
     Link("procedures", "Procedures", "steps", "/procedures"),
+    Link("audit", "Audit log", "log", "/audit"),
     Link("instances", "Instances", "bot", "/instances", group="Manage", has_instance=False),
     Link("keys", "API keys", "key", "/keys", has_instance=False),
     Link("users", "Users", "users", "/users", has_instance=False, for_superadmins=True),

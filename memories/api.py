@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 from accounts.access import Scope
 from accounts.api_authentication import open_named
 from memories import deletion, store, versions
+from memories.audit import note_private_reads
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.filters import Filters
 from memories.listing import list_from
@@ -288,6 +289,7 @@ def found_json(scope: Scope, wanted: MemoriesQuery) -> MemoriesJson:
     if wanted.cursor:
         raise Invalid({"cursor": ["A search is paged by offset."]})
     results = search(scope, wanted.search, wanted.filters(), mode=wanted.mode, limit=wanted.limit, offset=wanted.offset)
+    note_private_reads(scope, [hit.memory for hit in results.hits])
     slug = scope.instance.slug
     answer: MemoriesJson = {
         "total": results.total,

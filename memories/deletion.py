@@ -66,7 +66,7 @@ def purge_expired(scope: Scope) -> Receipt:
     with transaction.atomic():
         rows = Memory.objects.filter(instance=scope.instance, expires_at__isnull=False, expires_at__lte=Now())
         ids = list(rows.order_by("id").select_for_update(skip_locked=True).values_list("id", flat=True))
-        return _delete(scope, ids)
+        return _delete(scope, ids, action="expired")
 
 
 PARTS = """
@@ -93,11 +93,12 @@ def _parts(scope: Scope, ids: Sequence[UUID]) -> tuple[Receipt, list[str]]:
     return Receipt(len(ids), versions, chunks, embeddings, len(paths)), paths
 
 
-def _delete(scope: Scope, ids: list[UUID]) -> Receipt:
+def _delete(scope: Scope, ids: list[UUID], *, action: str = "deleted") -> Receipt:
     receipt, paths = _parts(scope, ids)
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM memories_memory WHERE instance_id = %s AND id = ANY(%s)", [scope.instance.id, ids])
-    audit.record(scope, "deleted", ids)
+    if ids:
+        audit.record(scope, action, ids)
     transaction.on_commit(lambda: _remove_files(paths))
     return receipt
 

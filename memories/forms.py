@@ -186,10 +186,15 @@ MOMENTS = ("createdAfter", "createdBefore", "occurredAfter", "occurredBefore")
 
 def read_filters(values: dict[str, Any]) -> Filters:
     """Filters from a page's query string, where a time without a zone is in the reader's."""
-    for name in MOMENTS:
+    return read(Filters, in_readers_zone(values, MOMENTS))
+
+
+def in_readers_zone(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    found = dict(values)
+    for name in names:
         try:
             moment = datetime.fromisoformat(values.get(name, ""))
         except ValueError:
             continue  # left as it is: reading the filters says what is wrong with it
-        values[name] = timezone.make_aware(moment) if timezone.is_naive(moment) else moment
-    return read(Filters, values)
+        found[name] = timezone.make_aware(moment) if timezone.is_naive(moment) else moment
+    return found

@@ -8,6 +8,7 @@ from django.db.models import Count, Q, Sum
 from django.db.models.functions import Now
 
 from accounts.access import Scope
+from memories.audit import note_private_reads
 from memories.filters import IS_PRIVATE, Filters, matching
 from memories.milestones import milestone_finder
 from memories.models import LISTED, Memory, MemoryCount
@@ -78,13 +79,16 @@ def list_page(
 ) -> Page[Memory]:
     rows = matching(scope, filters)
     milestone = milestone_finder(scope, filters, ORDERS[order], total)
-    return page_of(rows, ORDERS[order], number=number, size=size, total=total, anchor=anchor, milestone=milestone)
+    page = page_of(rows, ORDERS[order], number=number, size=size, total=total, anchor=anchor, milestone=milestone)
+    note_private_reads(scope, page.rows)
+    return page
 
 
 def list_from(scope: Scope, filters: Filters, *, limit: int, offset: int = 0, cursor: str = "") -> Listing:
     """The API's list, newest first: by offset near the beginning, by cursor at any depth."""
     after = (read_cursor(cursor, "newest"),) if cursor else None
     found, more = ORDERS["newest"].part_of(matching(scope, filters), after=after, offset=offset, limit=limit)
+    note_private_reads(scope, found)
     return Listing(
         memories=found,
         total=count(scope, filters).under(filters),

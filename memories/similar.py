@@ -5,6 +5,7 @@ from typing import Any
 from django.db import connection
 
 from accounts.access import Scope
+from memories.audit import note_private_reads
 from memories.filters import readable
 from memories.models import LISTED, Memory
 
@@ -59,4 +60,5 @@ def similar(scope: Scope, memory: Memory, limit: int = 5) -> list[tuple[Memory, 
         cursor.execute(sql, (*parameters, *here, memory.id, *values, limit))
         cosines = dict(cursor.fetchall())
     found = {row.id: row for row in rows.filter(id__in=cosines)} if cosines else {}
+    note_private_reads(scope, found.values())
     return [(found[id], cosine) for id, cosine in cosines.items() if id in found]

@@ -46,6 +46,7 @@ def find_memory(scope: Scope, raw_id: object) -> Memory:
     memory = readable(scope).filter(id=id).first() if id else None
     if memory is None:
         raise NotFound("There is no such memory in this instance.")
+    audit.note_private_reads(scope, [memory])
     return memory
 
 
@@ -145,7 +146,8 @@ def restore(scope: Scope, raw_id: object, number: int) -> Memory:
     memory = _locked_one(scope, raw_id)
     version = versions.find(scope, memory, number)
     fields = {name: getattr(version, name) for name in versions.RESTORED}
-    _apply(scope, memory, fields, reason=f"restored version {number}")
+    if _apply(scope, memory, fields, reason=f"restored version {number}", log=False):
+        audit.record(scope, "restored", [memory.id], version=number)
     return memory
 
 

@@ -1,7 +1,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from memories.views import bulk, editing, jobs, listing, procedures
+from memories.views import auditing, bulk, editing, jobs, listing, procedures
 
 urlpatterns = [
     path("", RedirectView.as_view(url="/memory", query_string=True)),
@@ -19,4 +19,6 @@ urlpatterns = [
     path("procedures/new", procedures.procedure_new),
     path("procedures/<uuid:id>", procedures.procedure_edit),
     path("procedures/<uuid:id>/delete", procedures.procedure_delete),
+    path("audit", auditing.audit_list),
+    path("audit/export", auditing.audit_export),
 ]

@@ -5,6 +5,7 @@ from django.urls import path, re_path
 from conversations import api as conversations
 from instances import api as instances
 from memories import api as memories
+from memories import audit_api as audit
 from memories import jobs_api as jobs
 from memories import procedures_api as procedures
 from memoryconsole.api import not_found
@@ -23,6 +24,7 @@ urlpatterns = [
     path("procedures", procedures.Procedures.as_view(), name="api-procedures"),
     path("procedures/<str:id>", procedures.OneProcedure.as_view(), name="api-procedure"),
     path("procedures/<str:id>/used", procedures.Used.as_view(), name="api-procedure-used"),
+    path("audit", audit.Audit.as_view(), name="api-audit"),
     path("jobs", jobs.Jobs.as_view(), name="api-jobs"),
     path("jobs/<str:id>", jobs.OneJob.as_view(), name="api-job"),
     path("instances", instances.Instances.as_view(), name="api-instances"),

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance
+from memories.audit import note_private_reads
 from memories.deletion import delete_matching, delete_memories, parts_of
 from memories.draft import MemoryChanges
 from memories.filters import Filters, matching, readable
@@ -76,8 +77,10 @@ def _ask(request: ConsoleRequest, scope: Scope, selection: Selection) -> HttpRes
     else:
         rows = readable(scope).filter(id__in=selection.ids)
         ids = selection.ids
+    shown = list(rows.order_by("-id")[:SHOWN])
+    note_private_reads(scope, shown)
     context = {
-        "memories": rows.order_by("-id")[:SHOWN],
+        "memories": shown,
         "n": len(ids),
         "not_shown": max(0, len(ids) - SHOWN),
         "parts": parts_of(scope, ids),

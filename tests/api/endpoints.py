@@ -83,6 +83,7 @@ CALLS = [
     Call("PATCH", "/api/v1/procedures/{procedure}?instanceId={slug}", lambda w: {"trigger": "New"}),
     Call("DELETE", "/api/v1/procedures/{procedure}?instanceId={slug}"),
     Call("POST", "/api/v1/procedures/{procedure}/used", lambda w: {"instanceId": w.slug}),
+    Call("GET", "/api/v1/audit?instanceId={slug}"),
     Call("POST", "/api/v1/jobs", lambda w: {"instanceId": w.slug, "kind": "embed-memories"}, 202),
     Call("GET", "/api/v1/jobs/{job}?instanceId={slug}"),
     Call("GET", "/api/v1/instances/{slug}", takes_instance=False),

@@ -59,6 +59,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         "/procedures": (client, "/procedures?instance=support-bot"),
         "/procedures, tried": (client, "/procedures?instance=support-bot&match=way+number"),
         "/procedures/<id>": (client, f"/procedures/{procedure.id}?instance=support-bot"),
+        "/audit": (client, "/audit?instance=support-bot"),
         "/instances": (client, "/instances"),
         "/instances/<slug>/settings": (client, "/instances/support-bot/settings"),
         "/keys": (client, "/keys"),
@@ -68,6 +69,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         "GET /api/v1/conversations": (caller, "/api/v1/conversations?instanceId=support-bot"),
         "GET /api/v1/conversations/<id>": (caller, f"/api/v1/conversations/{conversation.id}?instanceId=support-bot"),
         "GET /api/v1/procedures": (caller, "/api/v1/procedures?instanceId=support-bot"),
+        "GET /api/v1/audit": (caller, "/api/v1/audit?instanceId=support-bot"),
         "GET /api/v1/instances": (caller, "/api/v1/instances"),
     }
 

@@ -13,7 +13,7 @@ UPDATE memories_procedure p SET language = i.language::regconfig FROM instances_
 
 
 class Migration(migrations.Migration):
-    dependencies = [("instances", "0001_tables"), ("memories", "0003_database_rules")]
+    dependencies = [("instances", "0001_tables"), ("memories", "0004_audit_filters")]
 
     operations = [
         migrations.AddField(
