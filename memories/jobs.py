@@ -1,5 +1,7 @@
 """Work the worker does on memories, on a schedule. Jobs are the only ones who look at more than one instance."""
 
+from typing import Any
+
 from django.db import OperationalError, connection
 from django.db.models import Sum
 from django.db.models.functions import Now
@@ -9,13 +11,13 @@ from procrastinate.jobs import Job as QueuedJob
 
 from accounts.access import Actor, Scope
 from instances.models import Instance
-from memories import procedures
+from memories import procedures, uploads
 from memories.backfill import embed_soon, run_embedding, try_failed_again
 from memories.deletion import purge_expired
 from memories.embedding import Unavailable
 from memories.indexing import use_language
 from memories.milestones import MARKED, WORTH_MARKING, mark
-from memories.models import Memory, MemoryCount, Milestone, WordFrequency
+from memories.models import Job, Memory, MemoryCount, Milestone, WordFrequency
 from memories.procedure_vectors import embed_procedures
 from memories.search_sql import EXACT_UP_TO
 from memories.vector_index import WORTH_INDEXING, build_index, drop_indexes
@@ -131,3 +133,21 @@ def build_vector_indexes(timestamp: int) -> None:
         elif length < WORTH_INDEXING // 2 and instance.indexed_generation:
             Instance.objects.filter(id=instance.id).update(indexed_generation=0)
             drop_indexes(instance)
+
+
+@app.task(name="import_memories", retry=3)
+def import_memories(instance_id: str, job_id: str, path: str, actor: dict[str, Any]) -> None:
+    """Bring in a large file; its own rows are known when it has to begin again."""
+    instance = Instance.objects.filter(id=instance_id).first()
+    job = Job.objects.filter(instance_id=instance_id, id=job_id).first()
+    if instance is None or job is None:
+        uploads.remove(path)
+    else:
+        uploads.run_import(Scope(instance, uploads.actor_from(actor)), job)
+
+
+@app.periodic(cron="41 * * * *")
+@app.task(name="remove_forgotten_uploads", queueing_lock="remove_forgotten_uploads")
+def remove_forgotten_uploads(timestamp: int) -> None:
+    """Files of imports that nobody has confirmed."""
+    uploads.remove_forgotten()

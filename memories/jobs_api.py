@@ -76,7 +76,8 @@ def job_json(job: Job, instance: str) -> JobJson:
         "done": job.done,
         "total": job.total,
         "error": job.error or None,
-        "payload": job.payload,
+        # Where a file is kept is nobody's business.
+        "payload": {name: value for name, value in job.payload.items() if name != "path"},
         "createdAt": when(job.created_at),
         "finishedAt": when(job.finished_at) if job.finished_at else None,
     }

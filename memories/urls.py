@@ -1,7 +1,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from memories.views import auditing, bulk, editing, jobs, listing, procedures
+from memories.views import auditing, bulk, editing, jobs, listing, procedures, transfer
 
 urlpatterns = [
     path("", RedirectView.as_view(url="/memory", query_string=True)),
@@ -11,6 +11,11 @@ urlpatterns = [
     path("memory/bulk-delete", bulk.memory_bulk_delete),
     path("memory/embed", jobs.memory_embed),
     path("memory/jobs/<id>", jobs.memory_job),
+    path("memory/export", transfer.memory_export),
+    path("memory/import", transfer.memory_import),
+    path("memory/import/<uuid:id>", transfer.memory_import_job),
+    path("memory/import/<uuid:id>/confirm", transfer.memory_import_confirm),
+    path("memory/import/<uuid:id>/discard", transfer.memory_import_discard),
     path("memory/<uuid:id>", editing.memory_detail),
     path("memory/<uuid:id>/edit", editing.memory_edit),
     path("memory/<uuid:id>/pin", editing.memory_pin),

@@ -8,6 +8,7 @@ from memories import api as memories
 from memories import audit_api as audit
 from memories import jobs_api as jobs
 from memories import procedures_api as procedures
+from memories import transfer_api as transfer
 from memoryconsole.api import not_found
 
 urlpatterns = [
@@ -25,6 +26,8 @@ urlpatterns = [
     path("procedures/<str:id>", procedures.OneProcedure.as_view(), name="api-procedure"),
     path("procedures/<str:id>/used", procedures.Used.as_view(), name="api-procedure-used"),
     path("audit", audit.Audit.as_view(), name="api-audit"),
+    path("export", transfer.Export.as_view(), name="api-export"),
+    path("import", transfer.Import.as_view(), name="api-import"),
     path("jobs", jobs.Jobs.as_view(), name="api-jobs"),
     path("jobs/<str:id>", jobs.OneJob.as_view(), name="api-job"),
     path("instances", instances.Instances.as_view(), name="api-instances"),

@@ -77,6 +77,7 @@ def memory_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "warnings": warnings_for(scope.instance),
         "back": back_to(request.GET),
         "without_search": list_url(request.GET, search=None),
+        "export_query": export_query(request.GET),
     }
     if wants_fragment(request):
         response = keep_history_short(request, render(request, "memories/list.html#memories", context))
@@ -156,6 +157,14 @@ def list_url(query: QueryDict, **changes: str | None) -> str:
         if value is not None:
             kept[name] = value
     return f"/memory?{kept.urlencode()}"
+
+
+def export_query(query: QueryDict) -> str:
+    """The filters in force, without what is only about this page of the list."""
+    kept = query.copy()
+    for name in NOT_FILTERS - {"instance"}:
+        kept.pop(name, None)
+    return kept.urlencode()
 
 
 def back_to(query: QueryDict) -> str:

@@ -84,6 +84,8 @@ CALLS = [
     Call("DELETE", "/api/v1/procedures/{procedure}?instanceId={slug}"),
     Call("POST", "/api/v1/procedures/{procedure}/used", lambda w: {"instanceId": w.slug}),
     Call("GET", "/api/v1/audit?instanceId={slug}"),
+    Call("GET", "/api/v1/export?instanceId={slug}"),
+    Call("POST", "/api/v1/import?instanceId={slug}"),
     Call("POST", "/api/v1/jobs", lambda w: {"instanceId": w.slug, "kind": "embed-memories"}, 202),
     Call("GET", "/api/v1/jobs/{job}?instanceId={slug}"),
     Call("GET", "/api/v1/instances/{slug}", takes_instance=False),

@@ -48,6 +48,14 @@ class Console:
         with urllib.request.urlopen(request, json.dumps(body).encode() if body else None, timeout=20) as response:
             return json.load(response)
 
+    def upload(self, path: str, raw: bytes) -> str:
+        """Send a file; the id of the job it becomes."""
+        request = urllib.request.Request(f"{self.url}/api/v1{path}", raw, method="POST")
+        request.add_header("Authorization", f"Bearer {self.key}")
+        request.add_header("Content-Type", "application/octet-stream")
+        with urllib.request.urlopen(request, timeout=20) as response:
+            return str(json.load(response)["job"]["id"])
+
     def instance(self, slug: str, *memories: dict[str, Any]) -> str:
         """A fresh instance for one test."""
         self.api("POST", "/instances", {"slug": slug, "name": slug.replace("-", " ").capitalize()})

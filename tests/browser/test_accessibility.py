@@ -18,13 +18,9 @@ def addresses(console: Console) -> dict[str, str]:
     memory = console.api("GET", "/memories?instanceId=support-bot&limit=1")["memories"][0]["id"]
     conversation = console.api("GET", "/conversations?instanceId=support-bot&limit=1")["conversations"][0]["id"]
     console.instance("quiet-bot")
-    steps = {
-        "instanceId": "support-bot",
-        "name": "Refund an order",
-        "trigger": "wants a refund",
-        "steps": ["Look", "Pay"],
-    }
-    procedure = console.api("POST", "/procedures", steps)["procedure"]["id"]
+    refund = {"instanceId": "support-bot", "name": "Refund", "trigger": "money back", "steps": ["Look", "Pay"]}
+    procedure = console.api("POST", "/procedures", refund)["procedure"]["id"]
+    imported = console.upload("/import?instanceId=support-bot&dryRun=true", b'{"content": ""}\n{"content": "New"}')
     return {
         "memory": "/memory?instance=support-bot",
         "memory, selected": "/memory?instance=support-bot&select=page",
@@ -40,6 +36,8 @@ def addresses(console: Console) -> dict[str, str]:
         "delete memory": f"/memory/{memory}/delete?instance=support-bot",
         "conversations": "/conversations?instance=support-bot",
         "one conversation": f"/conversations/{conversation}?instance=support-bot",
+        "import": "/memory/import?instance=support-bot",
+        "an import": f"/memory/import/{imported}?instance=support-bot",
         "procedures": "/procedures?instance=support-bot&match=refund",
         "procedures, empty": "/procedures?instance=quiet-bot",
         "new procedure": "/procedures/new?instance=support-bot",

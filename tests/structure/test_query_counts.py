@@ -56,6 +56,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         "/memory/<id>/delete": (client, f"/memory/{memory.id}/delete?instance=support-bot"),
         "/conversations": (client, "/conversations?instance=support-bot"),
         "/conversations/<id>": (client, f"/conversations/{conversation.id}?instance=support-bot"),
+        "/memory/import": (client, "/memory/import?instance=support-bot"),
         "/procedures": (client, "/procedures?instance=support-bot"),
         "/procedures, tried": (client, "/procedures?instance=support-bot&match=way+number"),
         "/procedures/<id>": (client, f"/procedures/{procedure.id}?instance=support-bot"),

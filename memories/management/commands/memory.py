@@ -1,13 +1,14 @@
 import sys
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from accounts.access import Scope
-from memories.cli import printing
+from memories.cli import printing, transfer
 from memories.cli.options import Paging, Searching, add_options, given, written_as
 from memories.deletion import Receipt, delete_matching, delete_memories
 from memories.draft import MemoryDraft
@@ -28,7 +29,7 @@ SHOWN_BEFORE_DELETING = 10
 
 
 class Command(ConsoleCommand):
-    help = "Adds, lists, finds, shows and deletes what one instance remembers."
+    help = "Adds, lists, finds, shows, deletes, imports and exports what one instance remembers."
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", title="actions")
@@ -60,6 +61,9 @@ class Command(ConsoleCommand):
         delete.add_argument("--expected", metavar="N", type=int, help="delete nothing unless exactly N match")
         delete.add_argument("--yes", action="store_true", help="do not ask first")
 
+        transfer.add_export_options(actions.add_parser("export", help="write all that match to a file, oldest first"))
+        transfer.add_import_options(actions.add_parser("import", help="store what is new in a file"))
+
         for action in actions.choices.values():
             self._add_common_options(action)
 
@@ -69,7 +73,15 @@ class Command(ConsoleCommand):
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         scope = open_from_shell(options["instance"])
-        run = {"add": self.add, "list": self.list, "search": self.search, "show": self.show, "delete": self.delete}
+        run: dict[str, Callable[[Scope, dict[str, Any]], None]] = {
+            "add": self.add,
+            "list": self.list,
+            "search": self.search,
+            "show": self.show,
+            "delete": self.delete,
+            "export": partial(transfer.export_to_file, self),
+            "import": partial(transfer.import_from_file, self),
+        }
         run[action](scope, options)
 
     def add(self, scope: Scope, options: dict[str, Any]) -> None:
