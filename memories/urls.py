@@ -1,7 +1,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from memories.views import auditing, bulk, editing, jobs, listing
+from memories.views import auditing, bulk, editing, forgetting, jobs, listing
 
 urlpatterns = [
     path("", RedirectView.as_view(url="/memory", query_string=True)),
@@ -15,6 +15,7 @@ urlpatterns = [
     path("memory/<uuid:id>/edit", editing.memory_edit),
     path("memory/<uuid:id>/pin", editing.memory_pin),
     path("memory/<uuid:id>/delete", editing.memory_delete),
+    path("forget", forgetting.forget_person),
     path("audit", auditing.audit_list),
     path("audit/export", auditing.audit_export),
 ]

@@ -76,6 +76,8 @@ CALLS = [
         201,
     ),
     Call("GET", "/api/v1/audit?instanceId={slug}"),
+    Call("GET", "/api/v1/forget?instanceId={slug}&owner=alice", for_superadmins=True),
+    Call("POST", "/api/v1/forget", lambda w: {"instanceId": w.slug, "owner": "alice"}, for_superadmins=True),
     Call("POST", "/api/v1/jobs", lambda w: {"instanceId": w.slug, "kind": "embed-memories"}, 202),
     Call("GET", "/api/v1/jobs/{job}?instanceId={slug}"),
     Call("GET", "/api/v1/instances/{slug}", takes_instance=False),

@@ -55,6 +55,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         "/conversations": (client, "/conversations?instance=support-bot"),
         "/conversations/<id>": (client, f"/conversations/{conversation.id}?instance=support-bot"),
         "/audit": (client, "/audit?instance=support-bot"),
+        "/forget": (client, "/forget?instance=support-bot&owner=nobody"),
         "/instances": (client, "/instances"),
         "/instances/<slug>/settings": (client, "/instances/support-bot/settings"),
         "/keys": (client, "/keys"),
