@@ -14,6 +14,7 @@ urlpatterns = [
     path("memory/<uuid:id>", editing.memory_detail),
     path("memory/<uuid:id>/edit", editing.memory_edit),
     path("memory/<uuid:id>/pin", editing.memory_pin),
+    path("memory/<uuid:id>/tags", editing.memory_tags),
     path("memory/<uuid:id>/delete", editing.memory_delete),
     path("forget", forgetting.forget_person),
     path("audit", auditing.audit_list),

@@ -8,6 +8,7 @@ from memories import api as memories
 from memories import audit_api as audit
 from memories import forgetting_api as forgetting
 from memories import jobs_api as jobs
+from memories import tags_api as tags
 from memoryconsole.api import not_found
 
 urlpatterns = [
@@ -22,6 +23,7 @@ urlpatterns = [
     path("conversations/<str:id>", conversations.OneConversation.as_view(), name="api-conversation"),
     path("conversations/<str:id>/messages", conversations.Messages.as_view(), name="api-conversation-messages"),
     path("audit", audit.Audit.as_view(), name="api-audit"),
+    path("tags", tags.Tags.as_view(), name="api-tags"),
     path("forget", forgetting.Forget.as_view(), name="api-forget"),
     path("jobs", jobs.Jobs.as_view(), name="api-jobs"),
     path("jobs/<str:id>", jobs.OneJob.as_view(), name="api-job"),

@@ -76,6 +76,7 @@ CALLS = [
         201,
     ),
     Call("GET", "/api/v1/audit?instanceId={slug}"),
+    Call("GET", "/api/v1/tags?instanceId={slug}"),
     Call("GET", "/api/v1/forget?instanceId={slug}&owner=alice", for_superadmins=True),
     Call("POST", "/api/v1/forget", lambda w: {"instanceId": w.slug, "owner": "alice"}, for_superadmins=True),
     Call("POST", "/api/v1/jobs", lambda w: {"instanceId": w.slug, "kind": "embed-memories"}, 202),
