@@ -17,12 +17,13 @@ from memories.deletion import Receipt, delete_memory, parts_of
 from memories.draft import MemoryChanges
 from memories.embedding import model_of
 from memories.forms import MemoryForm, values_of
+from memories.role_hints import role_hint
 from memories.similar import similar
 from memories.store import change, change_many, find_memory, save
 from memories.tags import known_tags
 from memories.versions import history
 from memories.views.listing import conversations_of
-from memories.vocabulary import EmbeddingState
+from memories.vocabulary import EmbeddingState, Role
 from memoryconsole.errors import Conflict, Invalid
 from memoryconsole.forms import add_problem
 from memoryconsole.inputs import read
@@ -59,6 +60,7 @@ def memory_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
         "similar": similar(scope, memory, SIMILAR) if memory.embedding == EmbeddingState.READY else [],
         "has_provider": bool(model_of(scope.instance)),
         "known_tags": known_tags(scope),
+        "hint": role_hint(memory.content, memory.role),
         "list_url": _list_url(request, scope),
         "back": request.GET.urlencode(),
     }
@@ -93,6 +95,26 @@ def memory_pin(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
     if not wants_fragment(request):
         return redirect(_list_url(request, scope))
     return render(request, "memories/list.html#pin", {"memory": memory, "back": request.GET.urlencode()})
+
+
+@require_POST
+@about_instance
+def memory_role_hint(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    """What the text sounds like, while it is being written; `use` takes the hint."""
+    content, use = request.POST.get("content", ""), request.POST.get("use", "")
+    if use not in Role.values:
+        hint = role_hint(content, request.POST.get("role", Role.CONTEXT))
+        return render(request, "memories/_role_hint.html", {"hint": hint})
+    field = MemoryForm(initial={"role": use})["role"].as_widget(attrs={"hx-swap-oob": "true"})
+    return render(request, "memories/_role_hint.html", {"taken": Role(use).label, "role_field": field})
+
+
+@require_POST
+@about_instance
+def memory_role(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
+    change(scope, id, read(MemoryChanges, {"role": request.POST.get("role", "")}))
+    messages.success(request, "The role is changed. What it was before is kept in the history.")
+    return redirect(f"/memory/{id}?{request.GET.urlencode()}")
 
 
 @require_POST
