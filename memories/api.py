@@ -17,7 +17,16 @@ from memories.audit import note_private_reads
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.filters import Filters
 from memories.listing import list_from
-from memories.presenting import HitJson, MemoryJson, VersionJson, hit_json, memory_json, version_json
+from memories.presenting import (
+    HintJson,
+    HitJson,
+    MemoryJson,
+    VersionJson,
+    hints_json,
+    hit_json,
+    memory_json,
+    version_json,
+)
 from memories.search import search
 from memories.similar import similar
 from memoryconsole.endpoints import Endpoint, Nothing, Paging, Slice, body, query, query_or_body
@@ -85,6 +94,7 @@ class SavedJson(TypedDict):
     memory: MemoryJson
     event: Literal["created", "updated"]
     redacted: NotRequired[list[str]]
+    hints: NotRequired[list[HintJson]]
 
 
 class ManySavedJson(TypedDict):
@@ -310,4 +320,6 @@ def saved_json(saved: store.Saved, instance: str) -> SavedJson:
     answer: SavedJson = {"memory": memory_json(saved.memory, instance), "event": saved.event}
     if saved.redacted:
         answer["redacted"] = list(saved.redacted)
+    if hints := hints_json(saved.memory):
+        answer["hints"] = hints
     return answer

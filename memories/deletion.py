@@ -1,5 +1,7 @@
 """Deleting memories for good: the rows, their versions, chunks, vectors and attachments, in one transaction.
 
+With them goes what the recall log says of them, and the words that only they said.
+
 What stays is a line in the audit log with ids, actor and time.
 """
 
@@ -15,8 +17,10 @@ from django.db.models.functions import Now
 from accounts.access import Scope
 from memories import audit
 from memories.filters import Filters, matching, readable
-from memories.models import Memory
+from memories.models import Attachment, Memory
+from memories.recall_traces import remove_from_recalls
 from memories.store import find_memory
+from memories.word_frequencies import forget_words
 from memoryconsole.errors import Conflict, NotFound
 
 
@@ -93,16 +97,30 @@ def _parts(scope: Scope, ids: Sequence[UUID]) -> tuple[Receipt, list[str]]:
     return Receipt(len(ids), versions, chunks, embeddings, len(paths)), paths
 
 
-def _delete(scope: Scope, ids: list[UUID], *, action: str = "deleted") -> Receipt:
+def erase(scope: Scope, ids: list[UUID]) -> Receipt:
+    """Remove these rows with all that is theirs; whoever asks for it writes the line in the audit log."""
     receipt, paths = _parts(scope, ids)
+    forget_words(scope, ids)
+    remove_from_recalls(scope, ids)
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM memories_memory WHERE instance_id = %s AND id = ANY(%s)", [scope.instance.id, ids])
-    if ids:
-        audit.record(scope, action, ids)
-    transaction.on_commit(lambda: _remove_files(paths))
+    transaction.on_commit(lambda: remove_files(paths))
     return receipt
 
 
-def _remove_files(paths: Sequence[str]) -> None:
+def _delete(scope: Scope, ids: list[UUID], *, action: str = "deleted") -> Receipt:
+    receipt = erase(scope, ids)
+    if ids:
+        audit.record(scope, action, ids)
+    return receipt
+
+
+def files_of(scope: Scope) -> list[str]:
+    """The files of all attachments of the instance."""
+    return list(Attachment.objects.filter(instance=scope.instance).values_list("path", flat=True))
+
+
+def remove_files(paths: Sequence[str]) -> None:
+    """After the transaction: a file cannot be brought back when it fails."""
     for path in paths:
         Path(settings.MEDIA_ROOT, path).unlink(missing_ok=True)

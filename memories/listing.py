@@ -15,6 +15,7 @@ from memories.models import LISTED, Memory, MemoryCount
 from memories.paging import Order, Page, page_of, read_cursor, write_cursor
 from memories.vocabulary import Category
 
+ON_TOP = 10
 ORDERS = {
     "newest": Order(("id",)),
     "oldest": Order(("id",), descending=False),
@@ -82,6 +83,13 @@ def list_page(
     page = page_of(rows, ORDERS[order], number=number, size=size, total=total, anchor=anchor, milestone=milestone)
     note_private_reads(scope, page.rows)
     return page
+
+
+def pinned_on_top(scope: Scope, filters: Filters) -> list[Memory]:
+    """The latest pinned memories that match, which the first page shows before all others."""
+    found = list(ORDERS["newest"].sorted(matching(scope, filters).filter(pinned=True))[:ON_TOP])
+    note_private_reads(scope, found)
+    return found
 
 
 def list_from(scope: Scope, filters: Filters, *, limit: int, offset: int = 0, cursor: str = "") -> Listing:

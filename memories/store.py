@@ -16,11 +16,11 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.access import Scope
-from memories import audit, copying, indexing, links, versions
+from memories import audit, copying, expiry, indexing, links, versions
 from memories.backfill import embed_soon
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.filters import readable
-from memories.models import Memory
+from memories.models import MAX_TAGS, Memory
 from memories.vocabulary import EmbeddingState, Status, Visibility
 from memoryconsole.errors import Conflict, Invalid, NotFound
 from memoryconsole.ids import parse_id, uuid7, uuid7_at
@@ -67,6 +67,7 @@ def save(scope: Scope, draft: MemoryDraft) -> Saved:
 
 
 def _save(scope: Scope, draft: MemoryDraft, memory: Memory, redacted: list[str]) -> Saved:
+    expiry.release_keys(scope, [memory.key])
     holder = _holder_of_key(scope, memory)
     if holder is None:
         _insert(scope, [memory])
@@ -112,6 +113,7 @@ def save_many(
     memories = [_built(scope, draft, moment)[0] for draft, moment in zip(drafts, moments, strict=True)]
     try:
         with transaction.atomic():
+            expiry.release_keys(scope, [memory.key for memory in memories])
             _insert(scope, memories)
     except IntegrityError as error:
         if KEY_TAKEN not in str(error):
@@ -131,6 +133,7 @@ def change(scope: Scope, raw_id: object, changes: MemoryChanges, *, seen: dateti
             memory = _locked_one(scope, raw_id)
             if seen is not None and memory.updated_at != seen:
                 raise Conflict(CHANGED_MEANWHILE, code="changed_meanwhile")
+            expiry.release_keys(scope, [fields.get("key", "")])
             _apply(scope, memory, fields, reason=changes.supersede_reason)
     except IntegrityError as error:
         if KEY_TAKEN not in str(error):
@@ -151,19 +154,31 @@ def restore(scope: Scope, raw_id: object, number: int) -> Memory:
     return memory
 
 
-def change_many(scope: Scope, ids: Sequence[UUID], fields: dict[str, Any], *, add_tag: str = "") -> int:
+def change_many(
+    scope: Scope, ids: Sequence[UUID], fields: dict[str, Any], *, add_tag: str = "", remove_tag: str = ""
+) -> int:
     """The same change for many memories, all or none; those that are like that already stay as they are."""
     scope.require_write()
     changed: list[UUID] = []
     with transaction.atomic():
         for start in range(0, len(ids), 500):
             for memory in _locked(scope, ids[start : start + 500]):
-                tags = {"tags": [*memory.tags, add_tag]} if add_tag and add_tag not in memory.tags else {}
-                if _apply(scope, memory, {**fields, **tags}, reason="bulk change", log=False):
+                tags = _tagged(memory, add_tag, remove_tag)
+                if _apply(scope, memory, {**fields, "tags": tags}, reason="bulk change", log=False):
                     changed.append(memory.id)
         if changed:
-            audit.record(scope, "changed", changed, fields=sorted(fields) + (["tags"] if add_tag else []))
+            named = sorted(fields) + (["tags"] if add_tag or remove_tag else [])
+            audit.record(scope, "changed", changed, fields=named)
     return len(changed)
+
+
+def _tagged(memory: Memory, add: str, remove: str) -> list[str]:
+    tags = [tag for tag in memory.tags if tag != remove]
+    if add and add not in tags:
+        tags.append(add)
+    if len(tags) > max(MAX_TAGS, len(memory.tags)):
+        raise Invalid({"tag": [f"A memory has at most {MAX_TAGS} tags, and one of these has as many."]})
+    return tags
 
 
 def _apply(scope: Scope, memory: Memory, fields: dict[str, Any], *, reason: str, log: bool = True) -> bool:

@@ -6,8 +6,10 @@ from conversations import api as conversations
 from instances import api as instances
 from memories import api as memories
 from memories import audit_api as audit
+from memories import forgetting_api as forgetting
 from memories import jobs_api as jobs
 from memories import procedures_api as procedures
+from memories import tags_api as tags
 from memories import transfer_api as transfer
 from memoryconsole.api import not_found
 
@@ -28,6 +30,8 @@ urlpatterns = [
     path("audit", audit.Audit.as_view(), name="api-audit"),
     path("export", transfer.Export.as_view(), name="api-export"),
     path("import", transfer.Import.as_view(), name="api-import"),
+    path("tags", tags.Tags.as_view(), name="api-tags"),
+    path("forget", forgetting.Forget.as_view(), name="api-forget"),
     path("jobs", jobs.Jobs.as_view(), name="api-jobs"),
     path("jobs/<str:id>", jobs.OneJob.as_view(), name="api-job"),
     path("instances", instances.Instances.as_view(), name="api-instances"),

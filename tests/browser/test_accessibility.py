@@ -17,6 +17,8 @@ WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 def addresses(console: Console) -> dict[str, str]:
     memory = console.api("GET", "/memories?instanceId=support-bot&limit=1")["memories"][0]["id"]
     conversation = console.api("GET", "/conversations?instanceId=support-bot&limit=1")["conversations"][0]["id"]
+    memories = console.api("GET", "/memories?instanceId=support-bot&limit=100")["memories"]
+    owner = next(memory["owner"] for memory in memories if memory["owner"])
     console.instance("quiet-bot")
     refund = {"instanceId": "support-bot", "name": "Refund", "trigger": "money back", "steps": ["Look", "Pay"]}
     procedure = console.api("POST", "/procedures", refund)["procedure"]["id"]
@@ -46,6 +48,10 @@ def addresses(console: Console) -> dict[str, str]:
         "audit log": "/audit?instance=support-bot",
         "audit log, nothing": "/audit?instance=support-bot&actor=nobody",
         "audit log, wrong filter": "/audit?instance=support-bot&memoryId=x",
+        "forget a person": "/forget?instance=support-bot",
+        "forget somebody": f"/forget?instance=support-bot&owner={owner}",
+        "forget nobody": "/forget?instance=support-bot&owner=nobody",
+        "memory of one person": f"/memory?instance=support-bot&owner={owner}",
         "instances": "/instances",
         "new instance": "/instances/new",
         "settings": "/instances/support-bot/settings",

@@ -61,6 +61,7 @@ def pages() -> dict[str, tuple[Client, str]]:
         "/procedures, tried": (client, "/procedures?instance=support-bot&match=way+number"),
         "/procedures/<id>": (client, f"/procedures/{procedure.id}?instance=support-bot"),
         "/audit": (client, "/audit?instance=support-bot"),
+        "/forget": (client, "/forget?instance=support-bot&owner=nobody"),
         "/instances": (client, "/instances"),
         "/instances/<slug>/settings": (client, "/instances/support-bot/settings"),
         "/keys": (client, "/keys"),

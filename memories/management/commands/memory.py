@@ -15,7 +15,7 @@ from memories.draft import MemoryDraft
 from memories.filters import Filters
 from memories.listing import Listing, list_from
 from memories.models import Memory
-from memories.presenting import hit_json, memory_json
+from memories.presenting import hints_json, hit_json, memory_json
 from memories.query import read_query
 from memories.search import Hit, Results, search
 from memories.store import find_memory, save
@@ -96,8 +96,12 @@ class Command(ConsoleCommand):
             raise
         if saved.redacted:
             self.complain(f"Redacted before it was stored: {', '.join(saved.redacted)}.")
+        hints = hints_json(saved.memory)
+        for hint in hints:
+            self.complain(f"{hint['reason']} If it is one, add: --role {hint['value']}")
         if options["json"]:
-            self.print_json({"memory": memory_json(saved.memory, scope.instance.slug), "event": saved.event})
+            answer = {"memory": memory_json(saved.memory, scope.instance.slug), "event": saved.event}
+            self.print_json({**answer, "hints": hints} if hints else answer)
         else:
             self.stdout.write(f"{saved.event.capitalize()} {saved.memory.id}")
 
