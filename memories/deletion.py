@@ -7,10 +7,9 @@ What stays is a line in the audit log with ids, actor and time.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from uuid import UUID
 
-from django.conf import settings
+from django.core.files.storage import default_storage
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
@@ -123,4 +122,4 @@ def files_of(scope: Scope) -> list[str]:
 def remove_files(paths: Sequence[str]) -> None:
     """After the transaction: a file cannot be brought back when it fails."""
     for path in paths:
-        Path(settings.MEDIA_ROOT, path).unlink(missing_ok=True)
+        default_storage.delete(path)

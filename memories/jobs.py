@@ -12,6 +12,7 @@ from procrastinate.jobs import Job as QueuedJob
 from accounts.access import Actor, Scope
 from instances.models import Instance
 from memories import procedures, uploads
+from memories.attachments import remove_orphans
 from memories.backfill import embed_soon, run_embedding, try_failed_again
 from memories.deletion import purge_expired
 from memories.embedding import Unavailable
@@ -149,5 +150,6 @@ def import_memories(instance_id: str, job_id: str, path: str, actor: dict[str, A
 @app.periodic(cron="41 * * * *")
 @app.task(name="remove_forgotten_uploads", queueing_lock="remove_forgotten_uploads")
 def remove_forgotten_uploads(timestamp: int) -> None:
-    """Files of imports that nobody has confirmed."""
+    """Files of imports that nobody has confirmed, and files whose memory is gone."""
     uploads.remove_forgotten()
+    remove_orphans()

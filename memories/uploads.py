@@ -25,8 +25,9 @@ from memories.backfill import find_job
 from memories.formats.reading import FORMATS, Format
 from memories.importing import Report, import_file
 from memories.models import Job
-from memoryconsole.errors import Conflict, Invalid, NotFound, Problem
+from memoryconsole.errors import Conflict, Invalid, NotFound
 from memoryconsole.ids import uuid7
+from memoryconsole.streams import Limited, safe_name
 
 KIND = "import-memories"
 FOLDER = "imports"
@@ -35,29 +36,6 @@ KEPT = timedelta(days=1)
 AT_ONCE = 1024 * 1024
 STOPPED = "Something went wrong on the server. What was imported until then stays; import the file again to go on."
 QUOTED = re.compile(r"“[^”]*”")
-
-
-class TooLarge(Problem):
-    status = 413
-    code = "too_large"
-
-    def __init__(self) -> None:
-        super().__init__(f"A file may have at most {settings.IMPORT_MAX_BYTES:,} bytes.")
-
-
-class _Limited:
-    """A stream that ends in an error rather than in a full disk."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self._left = settings.IMPORT_MAX_BYTES
-
-    def read(self, size: int = -1) -> bytes:
-        part: bytes = self._stream.read(min(size, 1024 * 1024) if size > 0 else 1024 * 1024)
-        self._left -= len(part)
-        if self._left < 0:
-            raise TooLarge
-        return part
 
 
 def format_named(word: str) -> Format | None:
@@ -81,7 +59,7 @@ def keep_upload(
     path = _saved(f"{FOLDER}/{scope.instance.id}/{uuid7()}", stream)
     payload = {
         "path": path,
-        "name": re.sub(r"[^\w.() -]", "_", name)[-100:],
+        "name": safe_name(name),
         "format": format or "",
         "dryRun": dry_run,
         "mayConfirm": may_confirm,
@@ -99,7 +77,7 @@ def keep_upload(
 
 def _saved(path: str, stream: Any) -> str:
     try:
-        return default_storage.save(path, File(cast(IO[bytes], _Limited(stream))))
+        return default_storage.save(path, File(cast(IO[bytes], Limited(stream, settings.IMPORT_MAX_BYTES))))
     except BaseException:
         remove(path)
         raise

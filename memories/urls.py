@@ -1,7 +1,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from memories.views import auditing, bulk, editing, forgetting, jobs, listing, procedures, transfer
+from memories.views import attaching, auditing, bulk, editing, forgetting, jobs, listing, procedures, transfer
 
 urlpatterns = [
     path("", RedirectView.as_view(url="/memory", query_string=True)),
@@ -23,6 +23,9 @@ urlpatterns = [
     path("memory/<uuid:id>/role", editing.memory_role),
     path("memory/<uuid:id>/tags", editing.memory_tags),
     path("memory/<uuid:id>/delete", editing.memory_delete),
+    path("memory/<uuid:id>/attachments", attaching.attachment_new),
+    path("memory/<uuid:id>/attachments/<uuid:attachment_id>", attaching.attachment_download),
+    path("memory/<uuid:id>/attachments/<uuid:attachment_id>/delete", attaching.attachment_delete),
     path("procedures", procedures.procedure_list),
     path("procedures/new", procedures.procedure_new),
     path("procedures/<uuid:id>", procedures.procedure_edit),

@@ -5,6 +5,7 @@ from django.urls import path, re_path
 from conversations import api as conversations
 from instances import api as instances
 from memories import api as memories
+from memories import attachments_api as attachments
 from memories import audit_api as audit
 from memories import forgetting_api as forgetting
 from memories import jobs_api as jobs
@@ -20,6 +21,12 @@ urlpatterns = [
     path("memories/<str:id>", memories.OneMemory.as_view(), name="api-memory"),
     path("memories/<str:id>/history", memories.History.as_view(), name="api-memory-history"),
     path("memories/<str:id>/similar", memories.Similar.as_view(), name="api-memory-similar"),
+    path("memories/<str:id>/attachments", attachments.Attachments.as_view(), name="api-attachments"),
+    path(
+        "memories/<str:id>/attachments/<str:attachmentId>",
+        attachments.OneAttachment.as_view(),
+        name="api-attachment",
+    ),
     path("memories/<str:id>/restore", memories.Restore.as_view(), name="api-memory-restore"),
     path("conversations", conversations.Conversations.as_view(), name="api-conversations"),
     path("conversations/<str:id>", conversations.OneConversation.as_view(), name="api-conversation"),

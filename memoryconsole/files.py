@@ -1,8 +1,6 @@
 """Files in requests to the API, and in answers."""
 
-import re
 from collections.abc import Iterable, Mapping
-from pathlib import PurePosixPath
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -13,9 +11,7 @@ from rest_framework.request import Request
 
 from memoryconsole.endpoints import LengthRequired
 from memoryconsole.errors import Invalid
-
-LONGEST_NAME = 150
-UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f"*/:<>?\\|\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]')
+from memoryconsole.streams import safe_name
 
 
 class RawParser(BaseParser):
@@ -51,15 +47,6 @@ def file_in(request: Request) -> tuple[Any, str]:
 class _Nothing:
     def read(self, size: int = -1) -> bytes:
         return b""
-
-
-def safe_name(raw: str) -> str:
-    """A file's own name without folders, signs that mean something to a system, and dots in front."""
-    name = UNSAFE.sub("_", PurePosixPath(raw.replace("\\", "/")).name).strip(" .")
-    stem, dot, ending = name.rpartition(".")
-    if len(name) > LONGEST_NAME and dot and len(ending) <= 16:
-        name = f"{stem[: LONGEST_NAME - len(ending) - 1]}.{ending}"
-    return name[:LONGEST_NAME] or "file"
 
 
 def download(parts: Iterable[str | bytes], *, name: str, content_type: str) -> StreamingHttpResponse:

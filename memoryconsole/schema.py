@@ -21,6 +21,7 @@ InstanceIn = Literal["query", "body", "either", "path"]
 INSTANCE = "The slug of the instance."
 PATH_PARAMETERS: dict[str, tuple[Schema, str]] = {
     "id": ({"type": "string", "format": "uuid"}, "The id."),
+    "attachmentId": ({"type": "string", "format": "uuid"}, "The id of the attachment."),
     "slug": ({"type": "string"}, INSTANCE),
 }
 
@@ -62,7 +63,7 @@ def documented(
         request={"application/json": _component(body)} if body else {type: _file(type) for type in files} or None,
         responses={
             **{status: _component(shape) for status, shape in answers.items()},
-            **{(200, type): {"type": "string"} for type in downloads},
+            **{(200, type): {"type": "string", "format": "binary"} for type in downloads},
         },
     )
 

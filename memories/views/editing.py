@@ -13,10 +13,12 @@ from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, wants_fragment
 from conversations.models import Conversation
 from instances.warnings import warnings_for
+from memories.attachments import attachments_of
 from memories.deletion import Receipt, delete_memory, parts_of
 from memories.draft import MemoryChanges
 from memories.embedding import model_of
 from memories.forms import MemoryForm, values_of
+from memories.links import messages_of
 from memories.role_hints import role_hint
 from memories.similar import similar
 from memories.store import change, change_many, find_memory, save
@@ -56,6 +58,8 @@ def memory_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
     context = {
         "memory": memory,
         "conversation": conversations_of(scope, [memory]).get(memory.source_conversation_id or id),
+        "messages_said": messages_of(scope, memory),
+        "attachments": list(attachments_of(scope, memory)),
         "versions": history(scope, memory),
         "similar": similar(scope, memory, SIMILAR) if memory.embedding == EmbeddingState.READY else [],
         "has_provider": bool(model_of(scope.instance)),

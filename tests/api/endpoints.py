@@ -1,14 +1,16 @@
 """Every endpoint once, with input it accepts: what the tables in test_isolation and test_error_shape go through."""
 
+import io
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from conversations.models import Conversation
 from instances.models import Instance
+from memories.attachments import attach
 from memories.backfill import ask_for_embedding
 from memories.draft import MemoryChanges
-from memories.models import Job, Memory, Procedure
+from memories.models import Attachment, Job, Memory, Procedure
 from memories.store import change
 from tests.factories import make_conversation, make_memory, make_procedure, scope_of
 
@@ -22,6 +24,7 @@ class World:
     conversation: Conversation
     job: Job
     procedure: Procedure
+    attachment: Attachment
 
     @property
     def slug(self) -> str:
@@ -33,7 +36,8 @@ def populate(instance: Instance) -> World:
     change(scope_of(instance), memory.id, MemoryChanges(content=f"Another secret of {instance.slug}"))
     conversation = make_conversation(instance, "Hello", "Good morning")
     procedure = make_procedure(instance, f"A secret way of {instance.slug}")
-    return World(instance, memory, conversation, ask_for_embedding(scope_of(instance)), procedure)
+    attachment = attach(scope_of(instance), memory.id, io.BytesIO(b"A secret file"), name="secret.txt")
+    return World(instance, memory, conversation, ask_for_embedding(scope_of(instance)), procedure, attachment)
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class Call:
     for_superadmins: bool = field(default=False)
 
     def url(self, world: World) -> str:
-        ids = {name: getattr(world, name).id for name in ("memory", "conversation", "job", "procedure")}
+        ids = {name: getattr(world, name).id for name in ("memory", "conversation", "job", "procedure", "attachment")}
         return self.path.format(slug=world.slug, **ids)
 
     def __str__(self) -> str:
@@ -67,6 +71,10 @@ CALLS = [
     Call("PATCH", "/api/v1/memories/{memory}?instanceId={slug}", lambda w: {"pinned": True}),
     Call("DELETE", "/api/v1/memories/{memory}?instanceId={slug}"),
     Call("GET", "/api/v1/memories/{memory}/history?instanceId={slug}"),
+    Call("GET", "/api/v1/memories/{memory}/attachments?instanceId={slug}"),
+    Call("POST", "/api/v1/memories/{memory}/attachments?instanceId={slug}", status=201),
+    Call("GET", "/api/v1/memories/{memory}/attachments/{attachment}?instanceId={slug}"),
+    Call("DELETE", "/api/v1/memories/{memory}/attachments/{attachment}?instanceId={slug}"),
     Call("POST", "/api/v1/memories/{memory}/restore", lambda w: {"instanceId": w.slug, "version": 1}),
     Call("GET", "/api/v1/conversations?instanceId={slug}"),
     Call("POST", "/api/v1/conversations", lambda w: {"instanceId": w.slug}, 201),

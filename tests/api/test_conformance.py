@@ -60,7 +60,7 @@ def point_at_what_exists(case: schemathesis.Case, world: World) -> None:
     """A made-up instance or id would never get past the first 404."""
     things = {"memories": world.memory, "procedures": world.procedure, "jobs": world.job}
     thing = next((thing for word, thing in things.items() if word in case.path), world.conversation)
-    known = {"slug": world.slug, "id": str(thing.id)}
+    known = {"slug": world.slug, "id": str(thing.id), "attachmentId": str(world.attachment.id)}
     for name in case.path_parameters or {}:
         case.path_parameters[name] = known[name]
     named = {"instanceId": world.slug, "sourceConversationId": str(world.conversation.id), "sourceMessageIds": []}

@@ -22,7 +22,9 @@ def addresses(console: Console) -> dict[str, str]:
     console.instance("quiet-bot")
     refund = {"instanceId": "support-bot", "name": "Refund", "trigger": "money back", "steps": ["Look", "Pay"]}
     procedure = console.api("POST", "/procedures", refund)["procedure"]["id"]
-    imported = console.upload("/import?instanceId=support-bot&dryRun=true", b'{"content": ""}\n{"content": "New"}')
+    console.send(f"/memories/{memory}/attachments?instanceId=support-bot&name=note.txt", b"A note")
+    report = console.send("/import?instanceId=support-bot&dryRun=true", b'{"content": ""}\n{"content": "New"}')
+    imported = report["job"]["id"]
     return {
         "memory": "/memory?instance=support-bot",
         "memory, selected": "/memory?instance=support-bot&select=page",

@@ -66,8 +66,9 @@ def places(mark: str = MARK) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def media(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(settings, "MEDIA_ROOT", tmp_path)
+def media(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    # This way the storage learns of it too.
+    request.getfixturevalue("settings").MEDIA_ROOT = tmp_path
     return tmp_path
 
 
