@@ -7,17 +7,16 @@ What stays is a line in the audit log with ids, actor and time.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from uuid import UUID
 
-from django.conf import settings
+from django.core.files.storage import default_storage
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from accounts.access import Scope
 from memories import audit
 from memories.filters import Filters, matching, readable
-from memories.models import Attachment, Memory
+from memories.models import Attachment, Job, Memory
 from memories.recall_traces import remove_from_recalls
 from memories.store import find_memory
 from memories.word_frequencies import forget_words
@@ -116,11 +115,13 @@ def _delete(scope: Scope, ids: list[UUID], *, action: str = "deleted") -> Receip
 
 
 def files_of(scope: Scope) -> list[str]:
-    """The files of all attachments of the instance."""
-    return list(Attachment.objects.filter(instance=scope.instance).values_list("path", flat=True))
+    """All files of the instance: attachments, and what was uploaded and is not imported yet."""
+    attached = Attachment.objects.filter(instance=scope.instance).values_list("path", flat=True)
+    uploaded = Job.objects.filter(instance=scope.instance, payload__path__gt="").values_list("payload__path", flat=True)
+    return [*attached, *uploaded]
 
 
 def remove_files(paths: Sequence[str]) -> None:
     """After the transaction: a file cannot be brought back when it fails."""
     for path in paths:
-        Path(settings.MEDIA_ROOT, path).unlink(missing_ok=True)
+        default_storage.delete(path)
