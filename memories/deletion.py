@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from accounts.access import Scope
 from memories import audit
 from memories.filters import Filters, matching, readable
-from memories.models import Attachment, Memory
+from memories.models import Attachment, Job, Memory
 from memories.recall_traces import remove_from_recalls
 from memories.store import find_memory
 from memories.word_frequencies import forget_words
@@ -115,8 +115,10 @@ def _delete(scope: Scope, ids: list[UUID], *, action: str = "deleted") -> Receip
 
 
 def files_of(scope: Scope) -> list[str]:
-    """The files of all attachments of the instance."""
-    return list(Attachment.objects.filter(instance=scope.instance).values_list("path", flat=True))
+    """All files of the instance: attachments, and what was uploaded and is not imported yet."""
+    attached = Attachment.objects.filter(instance=scope.instance).values_list("path", flat=True)
+    uploaded = Job.objects.filter(instance=scope.instance, payload__path__gt="").values_list("payload__path", flat=True)
+    return [*attached, *uploaded]
 
 
 def remove_files(paths: Sequence[str]) -> None:

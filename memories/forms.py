@@ -121,7 +121,7 @@ class MemoryForm(forms.Form):
     confidence = forms.CharField(
         required=False, initial="1", widget=forms.NumberInput(attrs={"min": 0, "max": 1, "step": 0.05})
     )
-    pinned = forms.BooleanField(required=False, help_text="Pinned memories come first in recall.")
+    pinned = forms.BooleanField(required=False, help_text="Pinned memories come first, in recall and in the list.")
     supersede_reason = forms.CharField(
         label="Reason for the change",
         required=False,

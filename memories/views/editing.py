@@ -127,7 +127,7 @@ def memory_tags(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse
     """Add a tag, or remove one with a click."""
     error = ""
     try:
-        add, remove = (_tag(request.POST.get(name, "")) for name in ("add", "remove"))
+        add, remove = (_tag(request.POST.get(name, "")) for name in ("tag", "untag"))
         change_many(scope, [find_memory(scope, id).id], {}, add_tag=add, remove_tag=remove)
     except Invalid as problem:
         error = problem.errors.popitem()[1][0]

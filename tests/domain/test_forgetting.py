@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 from procrastinate.contrib.django import app
@@ -30,8 +29,8 @@ NOTHING = Counts(0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 @pytest.fixture
-def media(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(settings, "MEDIA_ROOT", tmp_path)
+def media(tmp_path: Path, settings: Any) -> Path:
+    settings.MEDIA_ROOT = tmp_path
     return tmp_path
 
 

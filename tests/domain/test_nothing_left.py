@@ -4,6 +4,7 @@ A word that exists nowhere else is written into everything a memory can say. The
 database is searched for it, and every file of the storage.
 """
 
+import io
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -24,7 +25,9 @@ from memories.filters import Filters
 from memories.forgetting import forget
 from memories.jobs import purge_all_expired
 from memories.models import Attachment, Memory, Recall
+from memories.procedures import ProcedureDraft, create_procedure
 from memories.store import change, restore, save
+from memories.uploads import keep_upload
 from memories.word_frequencies import count_words
 from memoryconsole.inputs import read
 from tests.factories import make_conversation, make_instance, make_memories, make_memory, scope_of
@@ -66,9 +69,8 @@ def places(mark: str = MARK) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def media(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    # This way the storage learns of it too.
-    request.getfixturevalue("settings").MEDIA_ROOT = tmp_path
+def media(tmp_path: Path, settings: Any) -> Path:
+    settings.MEDIA_ROOT = tmp_path
     return tmp_path
 
 
@@ -166,6 +168,17 @@ def test_nothing_is_left_of_what_was_said(bot: Instance, django_capture_on_commi
         cursor.execute("ANALYZE")
     with django_capture_on_commit_callbacks(execute=True):
         forget(scope_of(bot), ALICE)
+    assert places() == []
+
+
+def test_nothing_is_left_of_an_instance(bot: Instance, django_capture_on_commit_callbacks: Any) -> None:
+    scope = scope_of(bot)
+    make_conversation(bot, f"My cat is {MARK}", userId=ALICE)
+    create_procedure(scope, read(ProcedureDraft, {"name": MARK, "trigger": MARK, "steps": [MARK]}))
+    keep_upload(scope, io.BytesIO(f'{{"content": "{MARK}"}}'.encode()), name="x", format=None, dry_run=True)
+    assert len(places()) > 3
+    with django_capture_on_commit_callbacks(execute=True):
+        delete_instance(scope)
     assert places() == []
 
 

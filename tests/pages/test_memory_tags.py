@@ -23,7 +23,7 @@ def tags(memory: Memory) -> list[str]:
 def test_one_click_removes_a_tag(alice: Client, support: Instance) -> None:
     memory = make_memory(support, tags=["tea", "a, b", "office"])
     assert 'aria-label="Remove the tag a, b"' in alice.get(f"/memory/{memory.id}?instance=support-bot").content.decode()
-    response = alice.post(url(memory), {"remove": "a, b"})
+    response = alice.post(url(memory), {"untag": "a, b"})
     assert (response.status_code, response.headers["Location"]) == (302, f"/memory/{memory.id}?instance=support-bot")
     assert tags(memory) == ["tea", "office"]
     entry = AuditEntry.objects.filter(action="changed").get()
@@ -33,19 +33,19 @@ def test_one_click_removes_a_tag(alice: Client, support: Instance) -> None:
 def test_a_tag_is_added_once(alice: Client, support: Instance) -> None:
     memory = make_memory(support, tags=["tea"])
     for _ in range(2):
-        alice.post(url(memory), {"add": " office "})
+        alice.post(url(memory), {"tag": " office "})
     assert tags(memory) == ["tea", "office"]
 
 
 def test_htmx_gets_the_tags_alone(alice: Client, support: Instance) -> None:
     memory = make_memory(support, tags=["tea"])
-    html = alice.post(url(memory), {"add": "<b>"}, headers={"HX-Request": "true"}).content.decode()
+    html = alice.post(url(memory), {"tag": "<b>"}, headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in html
     assert "&lt;b&gt;" in html
     assert 'id="tags"' in html
 
 
-@pytest.mark.parametrize(("sent", "says"), [({"add": "x" * 65}, "At most 64 characters"), ({"add": "a\x00"}, "NUL")])
+@pytest.mark.parametrize(("sent", "says"), [({"tag": "x" * 65}, "At most 64 characters"), ({"tag": "a\x00"}, "NUL")])
 def test_a_wrong_tag_is_explained(alice: Client, support: Instance, sent: dict[str, str], says: str) -> None:
     memory = make_memory(support, tags=["tea"])
     assert says in alice.post(url(memory), sent, headers={"HX-Request": "true"}).content.decode()
@@ -55,8 +55,8 @@ def test_a_wrong_tag_is_explained(alice: Client, support: Instance, sent: dict[s
 
 def test_a_stranger_cannot(mallory: Client, support: Instance, sales: Instance) -> None:
     memory = make_memory(support, tags=["tea"])
-    assert mallory.post(url(memory), {"remove": "tea"}).status_code == 404
-    assert mallory.post(f"/memory/{memory.id}/tags?instance=sales-bot", {"remove": "tea"}).status_code == 404
+    assert mallory.post(url(memory), {"untag": "tea"}).status_code == 404
+    assert mallory.post(f"/memory/{memory.id}/tags?instance=sales-bot", {"untag": "tea"}).status_code == 404
     assert tags(memory) == ["tea"]
 
 
