@@ -13,7 +13,6 @@ from typing import IO, Any
 from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from accounts.access import Scope
@@ -25,7 +24,7 @@ from memories.formats.row import ImportedMemory
 from memories.models import Memory
 from memories.store import content_hash
 from memories.vectors_import import store_vectors
-from memories.vocabulary import Status, Visibility
+from memories.vocabulary import Status
 from memoryconsole.errors import Invalid
 from memoryconsole.ids import time_of, uuid7, uuid7_at
 from memoryconsole.inputs import read
@@ -189,34 +188,46 @@ def _one_at_a_time(scope: Scope) -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"import {scope.instance.id}"])
 
 
+# Arrays, not one parameter per row. Nobody learns by importing what is in memories they may not read.
+KNOWN_IDS = "SELECT id FROM memories_memory WHERE instance_id = %(instance)s AND id = ANY(%(ids)s::uuid[])"
+KNOWN_KEYS = """
+SELECT owner, key, content_hash FROM memories_memory
+WHERE instance_id = %(instance)s AND status = 'active' AND NOT key = '' AND key = ANY(%(keys)s::text[])
+  AND owner = ANY(%(owners)s::text[])
+"""
+KNOWN_TEXTS = """
+SELECT content_hash, owner, last_seen_at = %(started)s FROM memories_memory
+WHERE instance_id = %(instance)s AND content_hash = ANY(%(hashes)s::bytea[])
+  AND (%(reader)s::text IS NULL OR visibility <> 'private' OR owner = %(reader)s::text)
+"""
+
+
 class _Known:
     """What the instance has already, of all that a batch might repeat."""
 
     def __init__(self, scope: Scope, candidates: Sequence[Candidate], started: datetime) -> None:
-        rows = Memory.objects.filter(instance=scope.instance)
-        ids = [each.memory.id for each in candidates if each.has_own_id]
-        self.ids = set(rows.filter(id__in=ids).values_list("id", flat=True)) if ids else set()
-        keys = [each.memory.key for each in candidates if each.memory.key]
-        holders = rows.filter(status=Status.ACTIVE, key__in=keys) if keys else rows.none()
-        self.keys = {
-            (owner, key): bytes(content_hash)
-            for owner, key, content_hash in holders.values_list("owner", "key", "content_hash")
+        named: dict[str, Any] = {
+            "instance": scope.instance.id,
+            "ids": [each.memory.id for each in candidates if each.has_own_id],
+            "keys": list({each.memory.key for each in candidates if each.memory.key}),
+            "owners": list({each.memory.owner for each in candidates if each.memory.key}),
+            "hashes": [each.text[0] for each in candidates],
+            "started": started,
+            "reader": scope.private_memories_of,
         }
-        hashes = {bytes(each.memory.content_hash) for each in candidates}
-        # Nobody learns by importing what is in memories they may not read.
-        same = _readable(scope, rows.filter(content_hash__in=hashes))
+        self.ids = {id for (id,) in _rows(KNOWN_IDS, named)} if named["ids"] else set()
+        holders = _rows(KNOWN_KEYS, named) if named["keys"] else []
+        self.keys = {(owner, key): bytes(content_hash) for owner, key, content_hash in holders}
         # Two memories of the file may say the same; what was there before it is not repeated.
-        found = [
-            ((bytes(content_hash), owner), seen == started)
-            for content_hash, owner, seen in same.values_list("content_hash", "owner", "last_seen_at")
-        ]
+        found = [((bytes(text_hash), owner), is_ours) for text_hash, owner, is_ours in _rows(KNOWN_TEXTS, named)]
         self.texts = {text for text, _ in found}
         self.earlier_texts = {text for text, is_from_this_file in found if not is_from_this_file}
 
 
-def _readable(scope: Scope, rows: QuerySet[Memory]) -> QuerySet[Memory]:
-    owner = scope.private_memories_of
-    return rows if owner is None else rows.filter(~Q(visibility=Visibility.PRIVATE) | Q(owner=owner))
+def _rows(statement: str, named: dict[str, Any]) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, {name: value for name, value in named.items() if f"%({name})s" in statement})
+        return list(cursor.fetchall())
 
 
 def _new(known: _Known, candidates: Sequence[Candidate], report: Report) -> Iterator[Candidate]:
