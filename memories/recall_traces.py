@@ -16,10 +16,11 @@ def remove_from_recalls(scope: Scope, memory_ids: Sequence[UUID]) -> int:
     changed = 0
     for start in range(0, len(memory_ids), AT_ONCE):
         part = list(memory_ids[start : start + AT_ONCE])
-        rows = Recall.objects.filter(instance=scope.instance, memory_ids__overlap=part)
-        for recall in rows.order_by("id").select_for_update().iterator(chunk_size=500):
-            _remove(recall, set(part))
-            changed += 1
+        rows = Recall.objects.filter(instance=scope.instance)
+        naming = sorted(rows.filter(memory_ids__overlap=part).values_list("id", flat=True))
+        for id in naming:
+            _remove(rows.select_for_update().get(id=id), set(part))
+        changed += len(naming)
     return changed
 
 

@@ -268,7 +268,7 @@ def test_retry_after_is_waited_for(server: OpenAIServer) -> None:
         ("1e9", 600),
         (formatdate(time.time() + 10_000, usegmt=True), 600),
     ],
-    ids=["seconds", "too many seconds", "a date"],
+    ids=["seconds", "far too many seconds", "a date"],
 )
 def test_a_long_retry_after_is_left_to_the_caller(server: OpenAIServer, header: str, seconds: float) -> None:
     server.fail("rate_limited", retry_after=header)
