@@ -11,6 +11,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from instances.models import Instance
 from memories import importing, jobs, uploads
 from memories.models import AuditEntry, Job, Memory
+from memoryconsole import upload_limit
 from tests.api.calling import Answer, Caller, signed_in
 from tests.factories import make_key, make_memories, make_user
 
@@ -150,6 +151,17 @@ def test_too_large(api: Caller, storage: Path, settings: Any) -> None:
     answer = send(api, b'{"content": "x"}\n' * 100)
     assert answer.error == (413, "too_large")
     assert not Job.objects.exists()
+    assert files(storage) == []
+
+
+def test_a_form_that_is_too_large_is_not_even_read(
+    api: Caller, storage: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upload_limit, "BESIDE_THE_FILE", 0)
+    settings.IMPORT_MAX_BYTES = 100
+    file = SimpleUploadedFile("memories.jsonl", b'{"content": "x"}' * 100)
+    answer = Answer(api.client.post(URL, {"file": file}, headers=api.headers))
+    assert answer.error == (413, "too_large")
     assert files(storage) == []
 
 
