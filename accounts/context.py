@@ -27,6 +27,7 @@ NAVIGATION = [
     Link("conversations", "Conversations", "chat", "/conversations"),
     Link("procedures", "Procedures", "steps", "/procedures"),
     Link("activity", "Activity", "activity", "/activity"),
+    Link("audit", "Audit log", "log", "/audit"),
     Link("instances", "Instances", "bot", "/instances", group="Manage", has_instance=False),
     Link("keys", "API keys", "key", "/keys", has_instance=False),
     Link("users", "Users", "users", "/users", has_instance=False, for_superadmins=True),

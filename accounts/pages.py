@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django_htmx.middleware import HtmxDetails
 
@@ -39,12 +39,12 @@ def wants_fragment(request: ConsoleRequest) -> bool:
 
 
 def about_instance(
-    view: Callable[Concatenate[ConsoleRequest, Scope, P], HttpResponse],
-) -> Callable[Concatenate[ConsoleRequest, P], HttpResponse]:
+    view: Callable[Concatenate[ConsoleRequest, Scope, P], HttpResponseBase],
+) -> Callable[Concatenate[ConsoleRequest, P], HttpResponseBase]:
     """The page is about the instance in its URL; a page opened without one goes to the last one the reader used."""
 
     @wraps(view)
-    def with_scope(request: ConsoleRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def with_scope(request: ConsoleRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         slug = request.GET.get("instance", "")
         if not slug:
             return _with_remembered_instance(request)

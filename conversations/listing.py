@@ -10,6 +10,7 @@ from pydantic import StringConstraints
 from accounts.access import Scope
 from conversations.models import Conversation, Message
 from conversations.store import conversations_of
+from memories.audit import note_private_reads
 from memories.filters import Filters, matching
 from memories.models import Memory
 from memories.paging import Order, Page, page_of
@@ -80,4 +81,6 @@ def recent_conversations(scope: Scope, number: int) -> list[Conversation]:
 def memories_from(scope: Scope, conversation: Conversation) -> list[Memory]:
     """The newest memories that came from this conversation; one more than is shown tells that there are more."""
     rows = matching(scope, Filters(conversation_id=conversation.id))
-    return list(rows.order_by("-id")[: LINKED_SHOWN + 1])
+    found = list(rows.order_by("-id")[: LINKED_SHOWN + 1])
+    note_private_reads(scope, found[:LINKED_SHOWN])
+    return found

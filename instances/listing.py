@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Count, Sum
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import Now
 from django.utils.text import slugify
 
 from accounts.access import Actor, Scope, instances_of
@@ -13,6 +14,7 @@ from instances.models import Instance
 from instances.warnings import Warning, warnings_for
 from memories.filters import IS_PRIVATE
 from memories.models import LISTED, Memory, MemoryCount
+from memories.vocabulary import Visibility
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +31,22 @@ def list_instances(actor: Actor) -> list[InstanceRow]:
 
 
 def _memories_in(actor: Actor, instances: Sequence[Instance]) -> dict[UUID, int]:
-    """From the counters; private memories of others are not counted for those who may not read them."""
+    """From the counters; private memories of others are not counted for those who may not read them.
+
+    What has expired is in the counters until it is purged.
+    """
     sums = MemoryCount.objects.filter(instance__in=instances)
+    gone = Memory.objects.filter(LISTED, instance__in=instances, expires_at__isnull=False, expires_at__lte=Now())
     if not actor.is_superadmin:
         sums = sums.filter(private=False)
+        gone = gone.filter(~Q(visibility=Visibility.PRIVATE) | Q(owner=actor.name))
+    expired = dict(gone.order_by().values_list("instance_id").annotate(Count("id")))
     counts = dict(sums.order_by().values_list("instance_id").annotate(Sum("delta")))
     if not actor.is_superadmin:
         own = Memory.objects.filter(LISTED, IS_PRIVATE, instance__in=instances, owner=actor.name)
         for id, n in own.order_by().values_list("instance_id").annotate(Count("id")):
             counts[id] = counts.get(id, 0) + n
-    return counts
+    return {id: n - expired.get(id, 0) for id, n in counts.items()}
 
 
 @dataclass(frozen=True, slots=True)

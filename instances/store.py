@@ -12,6 +12,7 @@ from accounts.events import record_event
 from conversations.models import Conversation
 from instances.models import Embedder, Instance, Organisation, Team
 from memories.backfill import embed_soon
+from memories.deletion import files_of, remove_files
 from memories.indexing import use_language_soon
 from memories.models import Memory
 from memoryconsole.errors import Invalid, NotAllowed, Taken
@@ -94,6 +95,8 @@ def delete_instance(scope: Scope) -> dict[str, int]:
             "memories": Memory.objects.filter(instance=instance).count(),
             "conversations": Conversation.objects.filter(instance=instance).count(),
         }
+        paths = files_of(scope)
+        transaction.on_commit(lambda: remove_files(paths))
         with connection.cursor() as cursor:
             # Memories first: their deletion is still counted, and the counters go with the instance.
             cursor.execute("DELETE FROM memories_memory WHERE instance_id = %s", [instance.id])

@@ -13,10 +13,20 @@ from typing_extensions import TypedDict
 from accounts.access import Scope
 from accounts.api_authentication import open_named
 from memories import deletion, store, versions
+from memories.audit import note_private_reads
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.filters import Filters
 from memories.listing import list_from
-from memories.presenting import HitJson, MemoryJson, VersionJson, hit_json, memory_json, version_json
+from memories.presenting import (
+    HintJson,
+    HitJson,
+    MemoryJson,
+    VersionJson,
+    hints_json,
+    hit_json,
+    memory_json,
+    version_json,
+)
 from memories.search import search
 from memories.sharing import find_own_or_shared
 from memories.similar import similar
@@ -85,6 +95,7 @@ class SavedJson(TypedDict):
     memory: MemoryJson
     event: Literal["created", "updated"]
     redacted: NotRequired[list[str]]
+    hints: NotRequired[list[HintJson]]
 
 
 class ManySavedJson(TypedDict):
@@ -290,6 +301,7 @@ def found_json(scope: Scope, wanted: MemoriesQuery) -> MemoriesJson:
     if wanted.cursor:
         raise Invalid({"cursor": ["A search is paged by offset."]})
     results = search(scope, wanted.search, wanted.filters(), mode=wanted.mode, limit=wanted.limit, offset=wanted.offset)
+    note_private_reads(scope, [hit.memory for hit in results.hits])
     slug = scope.instance.slug
     answer: MemoriesJson = {
         "total": results.total,
@@ -310,4 +322,6 @@ def saved_json(saved: store.Saved, instance: str) -> SavedJson:
     answer: SavedJson = {"memory": memory_json(saved.memory, instance), "event": saved.event}
     if saved.redacted:
         answer["redacted"] = list(saved.redacted)
+    if hints := hints_json(saved.memory):
+        answer["hints"] = hints
     return answer

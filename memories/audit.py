@@ -1,21 +1,59 @@
 """Who did what to which memories, and when: ids, names of fields and counts, never what a memory said."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
 
 from accounts.access import Scope
-from memories.models import AuditEntry
+from memories.models import AuditEntry, Memory
+from memories.vocabulary import Visibility
+from memoryconsole.ids import first_id_at
+
+READ_PRIVATE = "read_private"
+# Looking at the same private memory again within this time is the same look.
+ONE_LOOK = timedelta(hours=1)
 
 
 def record(scope: Scope, action: str, memory_ids: Sequence[UUID] = (), **detail: Any) -> None:
     AuditEntry.objects.create(
         instance=scope.instance,
         action=action,
-        actor=str(scope.actor)[:200],
+        actor=_name(scope),
         memory_ids=list(memory_ids),
         detail=detail,
         created_at=timezone.now(),
     )
+
+
+def note_private_reads(scope: Scope, memories: Iterable[Memory]) -> None:
+    """One entry for all private memories of others that a superadmin is being shown and has not just seen.
+
+    Costs nothing where nothing is private. Programs with a key and the shell act for the assistant itself.
+    """
+    actor = scope.actor
+    if actor.kind != "user" or not actor.is_superadmin:
+        return
+    private = [m.id for m in memories if m.visibility == Visibility.PRIVATE and m.owner != actor.name]
+    if not private:
+        return
+    seen = _just_seen(scope)
+    new = [id for id in dict.fromkeys(private) if id not in seen]
+    if new:
+        record(scope, READ_PRIVATE, new)
+
+
+def _just_seen(scope: Scope) -> set[UUID]:
+    rows = AuditEntry.objects.filter(
+        instance=scope.instance,
+        action=READ_PRIVATE,
+        actor=_name(scope),
+        id__gte=first_id_at(timezone.now() - ONE_LOOK),
+    )
+    return {id for ids in rows.values_list("memory_ids", flat=True) for id in ids}
+
+
+def _name(scope: Scope) -> str:
+    return str(scope.actor)[:200]

@@ -1,22 +1,24 @@
 """Deleting memories for good: the rows, their versions, chunks, vectors and attachments, in one transaction.
 
+With them goes what the recall log says of them, and the words that only they said.
+
 What stays is a line in the audit log with ids, actor and time.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from uuid import UUID
 
-from django.conf import settings
+from django.core.files.storage import default_storage
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from accounts.access import Scope
 from memories import audit
 from memories.filters import Filters, matching, readable
-from memories.models import Memory
+from memories.models import Attachment, Job, Memory
 from memories.store import find_memory
+from memories.word_frequencies import forget_words
 from memoryconsole.errors import Conflict, NotFound
 
 
@@ -43,7 +45,7 @@ def delete_memories(scope: Scope, ids: Sequence[UUID], *, action: str = "deleted
         if there != wanted:
             missing = len(wanted) - len(there)
             raise NotFound(f"{missing} of {len(wanted)} memories are not in this instance. Nothing was deleted.")
-        return _delete(scope, wanted, action)
+        return _delete(scope, wanted, action=action)
 
 
 def delete_key(scope: Scope, key: str) -> Receipt:
@@ -75,7 +77,7 @@ def purge_expired(scope: Scope) -> Receipt:
     with transaction.atomic():
         rows = Memory.objects.filter(instance=scope.instance, expires_at__isnull=False, expires_at__lte=Now())
         ids = list(rows.order_by("id").select_for_update(skip_locked=True).values_list("id", flat=True))
-        return _delete(scope, ids)
+        return _delete(scope, ids, action="expired")
 
 
 PARTS = """
@@ -102,15 +104,31 @@ def _parts(scope: Scope, ids: Sequence[UUID]) -> tuple[Receipt, list[str]]:
     return Receipt(len(ids), versions, chunks, embeddings, len(paths)), paths
 
 
-def _delete(scope: Scope, ids: list[UUID], action: str = "deleted") -> Receipt:
+def erase(scope: Scope, ids: list[UUID]) -> Receipt:
+    """Remove these rows with all that is theirs; whoever asks for it writes the line in the audit log."""
     receipt, paths = _parts(scope, ids)
+    forget_words(scope, ids)
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM memories_memory WHERE instance_id = %s AND id = ANY(%s)", [scope.instance.id, ids])
-    audit.record(scope, action, ids)
-    transaction.on_commit(lambda: _remove_files(paths))
+    transaction.on_commit(lambda: remove_files(paths))
     return receipt
 
 
-def _remove_files(paths: Sequence[str]) -> None:
+def _delete(scope: Scope, ids: list[UUID], *, action: str = "deleted") -> Receipt:
+    receipt = erase(scope, ids)
+    if ids:
+        audit.record(scope, action, ids)
+    return receipt
+
+
+def files_of(scope: Scope) -> list[str]:
+    """All files of the instance: attachments, and what was uploaded and is not imported yet."""
+    attached = Attachment.objects.filter(instance=scope.instance).values_list("path", flat=True)
+    uploaded = Job.objects.filter(instance=scope.instance, payload__path__gt="").values_list("payload__path", flat=True)
+    return [*attached, *uploaded]
+
+
+def remove_files(paths: Sequence[str]) -> None:
+    """After the transaction: a file cannot be brought back when it fails."""
     for path in paths:
-        Path(settings.MEDIA_ROOT, path).unlink(missing_ok=True)
+        default_storage.delete(path)

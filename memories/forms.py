@@ -1,16 +1,18 @@
 """The forms of the Memory screen. They show and collect; what is allowed is decided by `memories.draft`."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from django import forms
+from django.http import QueryDict
 from django.utils import timezone
 
 from conversations.models import Conversation
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.filters import Filters
 from memories.models import MAX_CONTENT, Memory
+from memories.tags import KnownTag
 from memories.vocabulary import Category, EmbeddingState, Role, Visibility
 from memoryconsole.errors import Invalid
 from memoryconsole.forms import add_problem
@@ -50,6 +52,32 @@ class SuggestedInput(forms.TextInput):
         return context
 
 
+class TagEditor(forms.Widget):
+    """Each tag is a box that can be unticked, and beside them is room for more. Works without scripts."""
+
+    template_name = "memories/_tags.html"
+    suggestions: Sequence[KnownTag] = ()
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        return {**super().get_context(name, None, attrs), "tags": value or [], "suggestions": self.suggestions}
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[str]:
+        """The boxes that are ticked and what was typed, at commas."""
+        typed = [tag.strip() for tag in data.get(name, "").split(",")]
+        return list(dict.fromkeys(tag for tag in [*data.getlist(f"kept_{name}"), *typed] if tag))
+
+
+class TagsField(forms.Field):
+    widget = TagEditor
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return list(initial or []) != list(data or [])
+
+
+NEVER, ON_DATE = "never", "date"
+LIFETIMES = {"1": "In a day", "7": "In a week", "30": "In 30 days"}
+
+
 class MemoryForm(forms.Form):
     content = forms.CharField(
         required=False,
@@ -57,7 +85,8 @@ class MemoryForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 6}),
         help_text=f"One thing worth remembering, understandable on its own. Up to {MAX_CONTENT:,} characters.",
     )
-    category = forms.ChoiceField(choices=Category.choices, initial=Category.GENERAL)
+    # `memories.draft` knows these words and their aliases.
+    category = forms.CharField(widget=forms.Select(choices=Category.choices), initial=Category.GENERAL)
     importance = forms.ChoiceField(
         choices=IMPORTANCE, initial="5", widget=Scale, help_text="1 is trivia, 10 must never be forgotten."
     )
@@ -65,13 +94,13 @@ class MemoryForm(forms.Form):
         label="Source conversation", required=False, widget=SuggestedInput, help_text="The id of a conversation."
     )
 
-    role = forms.ChoiceField(
-        choices=Role.choices,
+    role = forms.CharField(
+        widget=forms.Select(choices=Role.choices),
         initial=Role.CONTEXT,
         help_text="How prompts use it: reference and historical are only found by search.",
     )
     key = forms.CharField(required=False, help_text="A short name. Only one active memory can have it.")
-    tags = forms.CharField(required=False, help_text="Separated by commas.")
+    tags = TagsField(required=False, help_text="Several at once are separated by commas.")
     summary = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 2}),
@@ -80,12 +109,19 @@ class MemoryForm(forms.Form):
     visibility = forms.ChoiceField(choices=Visibility.choices, initial=Visibility.INSTANCE)
     owner = forms.CharField(required=False, help_text="The end user it belongs to; needed for private memories.")
     occurred_at = forms.DateTimeField(label="Happened at", required=False, widget=LocalMoment)
-    expires_at = forms.DateTimeField(label="Expires at", required=False, widget=LocalMoment)
+    expires_in = forms.ChoiceField(
+        label="Forget it",
+        choices=[(NEVER, "Never"), *LIFETIMES.items(), (ON_DATE, "On a date")],
+        initial=NEVER,
+        required=False,
+        help_text="From then on nobody can read it, and soon after it is deleted.",
+    )
+    expires_at = forms.DateTimeField(label="On this date", required=False, widget=LocalMoment)
     channel = forms.CharField(required=False, help_text="For example chat, email or phone.")
     confidence = forms.CharField(
         required=False, initial="1", widget=forms.NumberInput(attrs={"min": 0, "max": 1, "step": 0.05})
     )
-    pinned = forms.BooleanField(required=False, help_text="Pinned memories come first in recall.")
+    pinned = forms.BooleanField(required=False, help_text="Pinned memories come first, in recall and in the list.")
     supersede_reason = forms.CharField(
         label="Why", required=False, help_text="Kept in the history with the earlier version."
     )
@@ -101,17 +137,22 @@ class MemoryForm(forms.Form):
         "visibility",
         "owner",
         "occurred_at",
+        "expires_in",
         "expires_at",
         "channel",
         "confidence",
         "pinned",
     )
 
-    def __init__(self, *args: Any, conversations: Sequence[Conversation] = (), **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, conversations: Sequence[Conversation] = (), tags: Sequence[KnownTag] = (), **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
-        widget = self.fields["source_conversation_id"].widget
+        widget, editor = self.fields["source_conversation_id"].widget, self.fields["tags"].widget
         assert isinstance(widget, SuggestedInput)
+        assert isinstance(editor, TagEditor)
         widget.suggestions = [(str(conversation.id), str(conversation)) for conversation in conversations]
+        editor.suggestions = tags
 
     @property
     def more(self) -> list[forms.BoundField]:
@@ -128,7 +169,8 @@ class MemoryForm(forms.Form):
     def changes(self) -> MemoryChanges | None:
         """Only what was changed, so that a save does not undo somebody else's change of another field."""
         collected = self._collected()
-        changed = {name: collected[name] for name in self.changed_data if name in collected}
+        names = ["expires_at" if name == "expires_in" else name for name in self.changed_data]
+        changed = {name: collected[name] for name in names if name in collected}
         if self.cleaned_data["is_minor"]:
             changed["supersede_reason"] = collected["supersede_reason"] or "minor correction"
         return self._read(MemoryChanges, changed)
@@ -136,11 +178,25 @@ class MemoryForm(forms.Form):
     def _collected(self) -> dict[str, Any]:
         """The form's values as `memories.draft` wants them."""
         values = {name: value for name, value in self.cleaned_data.items() if name != "is_minor"}
-        values["tags"] = [tag for tag in values.get("tags", "").split(",") if tag.strip()]
+        values["expires_at"] = self._expiry(values.pop("expires_in", ""), values.get("expires_at"))
         values["importance"] = int(values["importance"]) if values.get("importance") else None
         values["source_conversation_id"] = values.get("source_conversation_id") or None
         values["confidence"] = values.get("confidence") or 1.0
         return values
+
+    def clean(self) -> None:
+        chosen, date = self.cleaned_data.get("expires_in"), self.cleaned_data.get("expires_at")
+        if chosen == ON_DATE and not date and "expires_at" not in self.errors:
+            self.add_error("expires_at", "Say on which day and at what time.")
+        if date and "expires_at" in self.changed_data and date <= timezone.now():
+            self.add_error("expires_at", "This is in the past.")
+
+    def _expiry(self, chosen: str, date: datetime | None) -> datetime | None:
+        """A date that was just entered counts, also where the choice before it was not touched."""
+        if chosen in LIFETIMES:
+            return timezone.now() + timedelta(days=int(chosen))
+        just_entered = "expires_at" in self.changed_data and "expires_in" not in self.changed_data
+        return date if chosen in (ON_DATE, "") or just_entered else None
 
     def _read(self, model: type[T], values: dict[str, Any]) -> T | None:
         return read_or_say(self, model, values)
@@ -191,12 +247,20 @@ class MergeForm(forms.Form):
         return changes.content if changes else None
 
 
+def _minute(moment: datetime | None) -> datetime | None:
+    """What the browser shows and sends back: without seconds, so that it does not count as a change."""
+    return moment.replace(second=0, microsecond=0) if moment else None
+
+
 def values_of(memory: Memory) -> dict[str, Any]:
     """A memory as the form's initial values."""
     values = {name: getattr(memory, name) for name in MemoryForm.base_fields if hasattr(memory, name)}
     return {
         **values,
-        "tags": ", ".join(memory.tags),
+        "tags": memory.tags,
+        "occurred_at": _minute(memory.occurred_at),
+        "expires_in": ON_DATE if memory.expires_at else NEVER,
+        "expires_at": _minute(memory.expires_at),
         "importance": str(memory.importance),
         "confidence": f"{memory.confidence:g}",
         "source_conversation_id": str(memory.source_conversation_id or ""),
@@ -225,15 +289,54 @@ class FilterForm(forms.Form):
     )
 
 
+def filter_form(query: QueryDict, filters: Filters) -> FilterForm:
+    """What is in force, with an alias shown as the word it stands for."""
+    shown = query.copy()
+    if filters.role:
+        shown["role"] = filters.role
+    return FilterForm(shown)
+
+
+class OwnerForm(forms.Form):
+    owner = forms.CharField(
+        label="Id of the person",
+        max_length=200,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+        help_text="As the assistant's engine sends it: the owner of memories, the user of conversations.",
+    )
+
+
+class ForgetForm(forms.Form):
+    confirm = forms.CharField(
+        label="Type the id to confirm",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+    )
+
+    def __init__(self, *args: Any, owner: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.owner = owner
+
+    def clean_confirm(self) -> str:
+        typed: str = self.cleaned_data["confirm"]
+        if typed != self.owner:
+            raise forms.ValidationError(f"This is not “{self.owner}”. Nothing was forgotten.")
+        return typed
+
+
 MOMENTS = ("createdAfter", "createdBefore", "occurredAfter", "occurredBefore")
 
 
 def read_filters(values: dict[str, Any]) -> Filters:
     """Filters from a page's query string, where a time without a zone is in the reader's."""
-    for name in MOMENTS:
+    return read(Filters, in_readers_zone(values, MOMENTS))
+
+
+def in_readers_zone(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    found = dict(values)
+    for name in names:
         try:
             moment = datetime.fromisoformat(values.get(name, ""))
         except ValueError:
             continue  # left as it is: reading the filters says what is wrong with it
-        values[name] = timezone.make_aware(moment) if timezone.is_naive(moment) else moment
-    return read(Filters, values)
+        found[name] = timezone.make_aware(moment) if timezone.is_naive(moment) else moment
+    return found

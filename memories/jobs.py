@@ -1,6 +1,7 @@
 """Work the worker does on memories, on a schedule. Jobs are the only ones who look at more than one instance."""
 
 from collections.abc import Callable
+from typing import Any
 
 from django.db import OperationalError, connection
 from django.db.models import Sum
@@ -11,9 +12,10 @@ from procrastinate.jobs import Job as QueuedJob
 
 from accounts.access import Actor, Scope
 from instances.models import Instance
-from memories import follow_up, procedures
+from memories import follow_up, procedures, uploads
 from memories.activity import UNFINISHED, fail_lost, forget_old
 from memories.asking import Unavailable
+from memories.attachments import remove_orphans
 from memories.backfill import embed_soon, run_embedding, try_failed_again
 from memories.deletion import purge_expired
 from memories.episodes import run_episode, tell_quiet_ones
@@ -211,3 +213,22 @@ def build_vector_indexes(timestamp: int) -> None:
         elif length < WORTH_INDEXING // 2 and instance.indexed_generation:
             Instance.objects.filter(id=instance.id).update(indexed_generation=0)
             drop_indexes(instance)
+
+
+@app.task(name="import_memories", retry=3)
+def import_memories(instance_id: str, job_id: str, path: str, actor: dict[str, Any]) -> None:
+    """Bring in a large file; its own rows are known when it has to begin again."""
+    instance = Instance.objects.filter(id=instance_id).first()
+    job = Job.objects.filter(instance_id=instance_id, id=job_id).first()
+    if instance is None or job is None:
+        uploads.remove(path)
+    else:
+        uploads.run_import(Scope(instance, uploads.actor_from(actor)), job)
+
+
+@app.periodic(cron="41 * * * *")
+@app.task(name="remove_forgotten_uploads", queueing_lock="remove_forgotten_uploads")
+def remove_forgotten_uploads(timestamp: int) -> None:
+    """Files of imports that nobody has confirmed, and files whose memory is gone."""
+    uploads.remove_forgotten()
+    remove_orphans()

@@ -154,7 +154,8 @@ def job_json(job: Job, instance: str) -> JobJson:
         "tokens": job.tokens,
         "error": job.error or None,
         "conversationId": str(job.conversation_id) if job.conversation_id else None,
-        "payload": job.payload,
+        # Where a file is kept is nobody's business.
+        "payload": {name: value for name, value in job.payload.items() if name != "path"},
         "result": job.result,
         "createdAt": when(job.created_at),
         "startedAt": when(job.started_at) if job.started_at else None,

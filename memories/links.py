@@ -7,6 +7,7 @@ from uuid import UUID
 from accounts.access import Scope
 from conversations.models import Conversation, Message
 from memories.draft import MemoryDraft
+from memories.models import Memory
 from memoryconsole.errors import Invalid
 
 
@@ -30,3 +31,11 @@ def _check_conversations(scope: Scope, ids: set[UUID]) -> None:
 def _check_messages(scope: Scope, ids: set[UUID]) -> None:
     if ids and Message.objects.filter(instance=scope.instance, id__in=ids).count() != len(ids):
         raise Invalid({"sourceMessageIds": ["There is no such message in this instance."]})
+
+
+def messages_of(scope: Scope, memory: Memory) -> list[Message]:
+    """The messages it was learnt from that are still there, in the order they were said."""
+    if not memory.source_message_ids:
+        return []
+    rows = Message.objects.filter(instance=scope.instance, id__in=memory.source_message_ids)
+    return list(rows.order_by("conversation_id", "position"))

@@ -10,12 +10,14 @@ from django.db.models import Count, Q, Sum
 from django.db.models.functions import Now
 
 from accounts.access import Scope
+from memories.audit import note_private_reads
 from memories.filters import IS_PRIVATE, Filters, matching
 from memories.milestones import milestone_finder
 from memories.models import LISTED, Memory, MemoryCount
 from memories.paging import Order, Page, page_of, read_cursor, write_cursor
 from memories.vocabulary import Category
 
+ON_TOP = 10
 ORDERS = {
     "newest": Order(("id",)),
     "oldest": Order(("id",), descending=False),
@@ -95,13 +97,23 @@ def list_page(
 ) -> Page[Memory]:
     rows = matching(scope, filters)
     milestone = milestone_finder(scope, filters, ORDERS[order], total)
-    return page_of(rows, ORDERS[order], number=number, size=size, total=total, anchor=anchor, milestone=milestone)
+    page = page_of(rows, ORDERS[order], number=number, size=size, total=total, anchor=anchor, milestone=milestone)
+    note_private_reads(scope, page.rows)
+    return page
+
+
+def pinned_on_top(scope: Scope, filters: Filters) -> list[Memory]:
+    """The latest pinned memories that match, which the first page shows before all others."""
+    found = list(ORDERS["newest"].sorted(matching(scope, filters).filter(pinned=True))[:ON_TOP])
+    note_private_reads(scope, found)
+    return found
 
 
 def list_from(scope: Scope, filters: Filters, *, limit: int, offset: int = 0, cursor: str = "") -> Listing:
     """The API's list, newest first: by offset near the beginning, by cursor at any depth."""
     after = (read_cursor(cursor, "newest"),) if cursor else None
     found, more = ORDERS["newest"].part_of(matching(scope, filters), after=after, offset=offset, limit=limit)
+    note_private_reads(scope, found)
     return Listing(
         memories=found,
         total=count(scope, filters).under(filters),

@@ -521,5 +521,12 @@ class AuditEntry(InstanceOwned):
     detail = models.JSONField(default=dict)
     created_at = models.DateTimeField()
 
+    class Meta:
+        indexes = [
+            models.Index("instance", "actor", "id", name="audit_by_actor"),
+            models.Index("instance", "action", "id", name="audit_by_action"),
+            GinIndex(F("instance"), F("memory_ids"), name="audit_of_memory"),
+        ]
+
     def __str__(self) -> str:
         return f"{self.actor}: {self.action}"

@@ -6,6 +6,7 @@ from typing_extensions import TypedDict
 
 from memories.highlighting import snippet
 from memories.models import Memory, MemoryVersion
+from memories.role_hints import role_hint
 from memories.search import Found, Hit
 from memories.vocabulary import Category, EmbeddingState, Role, Status, Visibility
 from memoryconsole.presenting import Id, When, one_of, when
@@ -91,6 +92,19 @@ def memory_json(memory: Memory, instance: str) -> MemoryJson:
         "createdAt": when(memory.created_at),
         "updatedAt": when(memory.updated_at),
     }
+
+
+class HintJson(TypedDict):
+    """What might be meant instead, and why; nothing was changed by it."""
+
+    field: str
+    value: str
+    reason: str
+
+
+def hints_json(memory: Memory) -> list[HintJson]:
+    hint = role_hint(memory.content, memory.role)
+    return [{"field": "role", "value": hint.role, "reason": hint.reason}] if hint else []
 
 
 class ListJson(TypedDict):

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from accounts.access import Scope
+from memories.audit import note_private_reads
 from memories.filters import as_sql, readable
 from memories.listing import lengths
 from memories.models import LISTED, Memory
@@ -68,6 +69,7 @@ def similar(scope: Scope, memory: Memory, limit: int = 5) -> list[tuple[Memory, 
         cursor.execute(sql, parameters)
         cosines = dict(cursor.fetchall())
     found = {row.id: row for row in rows.filter(id__in=cosines)} if cosines else {}
+    note_private_reads(scope, found.values())
     return [(found[id], cosine) for id, cosine in cosines.items() if id in found]
 
 

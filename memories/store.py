@@ -16,11 +16,11 @@ from django.db.models import DEFERRED, QuerySet
 from django.utils import timezone
 
 from accounts.access import Scope
-from memories import audit, copying, indexing, links, versions
+from memories import audit, copying, expiry, indexing, links, versions
 from memories.backfill import embed_soon
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.filters import readable
-from memories.models import Memory
+from memories.models import MAX_TAGS, Memory
 from memories.versions import Cause
 from memories.vocabulary import EmbeddingState, Status, Visibility
 from memoryconsole.errors import Conflict, Invalid, NotFound
@@ -48,6 +48,7 @@ def find_memory(scope: Scope, raw_id: object) -> Memory:
     memory = readable(scope).filter(id=id).first() if id else None
     if memory is None:
         raise NotFound("There is no such memory in this instance.")
+    audit.note_private_reads(scope, [memory])
     return memory
 
 
@@ -68,6 +69,7 @@ def save(scope: Scope, draft: MemoryDraft) -> Saved:
 
 
 def _save(scope: Scope, draft: MemoryDraft, memory: Memory, redacted: list[str]) -> Saved:
+    expiry.release_keys(scope, [memory.key])
     holder = _holder_of_key(scope, memory)
     if holder is None:
         insert(scope, [memory])
@@ -115,6 +117,7 @@ def save_many(
     memories = [build(scope, draft, moment)[0] for draft, moment in zip(drafts, moments, strict=True)]
     try:
         with transaction.atomic():
+            expiry.release_keys(scope, [memory.key for memory in memories])
             insert(scope, memories)
     except IntegrityError as error:
         if KEY_TAKEN not in str(error):
@@ -134,6 +137,7 @@ def change(scope: Scope, raw_id: object, changes: MemoryChanges, *, seen: dateti
             memory = _locked_one(scope, raw_id)
             if seen is not None and memory.updated_at != seen:
                 raise Conflict(CHANGED_MEANWHILE, code="changed_meanwhile")
+            expiry.release_keys(scope, [fields.get("key", "")])
             apply(scope, memory, fields, Cause(changes.supersede_reason))
     except IntegrityError as error:
         if KEY_TAKEN not in str(error):
@@ -149,23 +153,36 @@ def restore(scope: Scope, raw_id: object, number: int) -> Memory:
     memory = _locked_one(scope, raw_id)
     version = versions.find(scope, memory, number)
     fields = {name: getattr(version, name) for name in versions.RESTORED}
-    apply(scope, memory, fields, Cause(f"restored version {number}"))
+    if apply(scope, memory, fields, Cause(f"restored version {number}"), log=False):
+        audit.record(scope, "restored", [memory.id], version=number)
     return memory
 
 
-def change_many(scope: Scope, ids: Sequence[UUID], fields: dict[str, Any], *, add_tag: str = "") -> int:
+def change_many(
+    scope: Scope, ids: Sequence[UUID], fields: dict[str, Any], *, add_tag: str = "", remove_tag: str = ""
+) -> int:
     """The same change for many memories, all or none; those that are like that already stay as they are."""
     scope.require_write()
     changed: list[UUID] = []
     with transaction.atomic():
         for start in range(0, len(ids), 500):
             for memory in _locked(scope, ids[start : start + 500]):
-                tags = {"tags": [*memory.tags, add_tag]} if add_tag and add_tag not in memory.tags else {}
-                if apply(scope, memory, {**fields, **tags}, Cause("bulk change"), log=False):
+                tags = _tagged(memory, add_tag, remove_tag)
+                if apply(scope, memory, {**fields, "tags": tags}, Cause("bulk change"), log=False):
                     changed.append(memory.id)
         if changed:
-            audit.record(scope, "changed", changed, fields=sorted(fields) + (["tags"] if add_tag else []))
+            named = sorted(fields) + (["tags"] if add_tag or remove_tag else [])
+            audit.record(scope, "changed", changed, fields=named)
     return len(changed)
+
+
+def _tagged(memory: Memory, add: str, remove: str) -> list[str]:
+    tags = [tag for tag in memory.tags if tag != remove]
+    if add and add not in tags:
+        tags.append(add)
+    if len(tags) > max(MAX_TAGS, len(memory.tags)):
+        raise Invalid({"tag": [f"A memory has at most {MAX_TAGS} tags, and one of these has as many."]})
+    return tags
 
 
 def apply(scope: Scope, memory: Memory, fields: dict[str, Any], cause: Cause, *, log: bool = True) -> bool:

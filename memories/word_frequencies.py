@@ -3,7 +3,9 @@
 Estimated from a sample: whether a word stands in 3 % or in 4 % of the chunks makes no difference to anybody.
 """
 
+from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from django.db import connection, transaction
 
@@ -43,6 +45,24 @@ def count_words(scope: Scope) -> None:
         WordFrequency.objects.filter(instance=instance).delete()
         cursor.execute(COUNT, named)
         WordFrequency.objects.create(instance=instance, word=ALL, chunks=lengths(scope).all)
+
+
+# An estimate that the deleted chunks could account for; a word that is not listed counts as rare until the next count.
+FORGET = """
+WITH gone AS (
+    SELECT lexeme, count(*) AS chunks FROM memories_chunk c, unnest(c.words)
+    WHERE c.instance_id = %(instance)s AND c.memory_id = ANY(%(ids)s) GROUP BY lexeme
+)
+DELETE FROM memories_wordfrequency w USING gone
+WHERE w.instance_id = %(instance)s AND w.word = gone.lexeme AND w.chunks <= 2 * gone.chunks
+"""
+
+
+def forget_words(scope: Scope, memory_ids: Sequence[UUID]) -> None:
+    """Before memories are deleted: no word that only they said may stay behind."""
+    if WordFrequency.objects.filter(instance=scope.instance).exists():
+        with connection.cursor() as cursor:
+            cursor.execute(FORGET, {"instance": scope.instance.id, "ids": list(memory_ids)})
 
 
 def is_outdated(counted: int | None, now: int) -> bool:

@@ -8,8 +8,13 @@ from memories import api as memories
 from memories import api_duplicates as duplicates
 from memories import api_recall as recalling
 from memories import api_reviews as reviews
+from memories import attachments_api as attachments
+from memories import audit_api as audit
+from memories import forgetting_api as forgetting
 from memories import jobs_api as jobs
 from memories import procedures_api as procedures
+from memories import tags_api as tags
+from memories import transfer_api as transfer
 from memoryconsole.api import not_found
 
 urlpatterns = [
@@ -19,6 +24,12 @@ urlpatterns = [
     path("memories/<str:id>", memories.OneMemory.as_view(), name="api-memory"),
     path("memories/<str:id>/history", memories.History.as_view(), name="api-memory-history"),
     path("memories/<str:id>/similar", memories.Similar.as_view(), name="api-memory-similar"),
+    path("memories/<str:id>/attachments", attachments.Attachments.as_view(), name="api-attachments"),
+    path(
+        "memories/<str:id>/attachments/<str:attachmentId>",
+        attachments.OneAttachment.as_view(),
+        name="api-attachment",
+    ),
     path("memories/<str:id>/restore", memories.Restore.as_view(), name="api-memory-restore"),
     path("recall", recalling.Recalling.as_view(), name="api-recall"),
     path("recalls", recalling.Recalls.as_view(), name="api-recalls"),
@@ -36,6 +47,11 @@ urlpatterns = [
     path("conversations/<str:id>/messages", conversations.Messages.as_view(), name="api-conversation-messages"),
     path("conversations/<str:id>/context", conversations.Context.as_view(), name="api-conversation-context"),
     path("conversations/<str:id>/close", conversations.Closing.as_view(), name="api-conversation-close"),
+    path("audit", audit.Audit.as_view(), name="api-audit"),
+    path("export", transfer.Export.as_view(), name="api-export"),
+    path("import", transfer.Import.as_view(), name="api-import"),
+    path("tags", tags.Tags.as_view(), name="api-tags"),
+    path("forget", forgetting.Forget.as_view(), name="api-forget"),
     path("jobs", jobs.Jobs.as_view(), name="api-jobs"),
     path("jobs/<str:id>/retry", jobs.Retry.as_view(), name="api-job-retry"),
     path("jobs/<str:id>", jobs.OneJob.as_view(), name="api-job"),

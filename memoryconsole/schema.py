@@ -3,7 +3,7 @@
 An endpoint names both once, with `documented`; what every endpoint has in common is added here.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypeVar
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
@@ -21,6 +21,7 @@ InstanceIn = Literal["query", "body", "either", "path"]
 INSTANCE = "The slug of the instance."
 PATH_PARAMETERS: dict[str, tuple[Schema, str]] = {
     "id": ({"type": "string", "format": "uuid"}, "The id."),
+    "attachmentId": ({"type": "string", "format": "uuid"}, "The id of the attachment."),
     "slug": ({"type": "string"}, INSTANCE),
 }
 
@@ -43,8 +44,13 @@ def documented(
     query: type[Input] | None = None,
     body: type[Input] | None = None,
     instance: InstanceIn = "query",
+    files: Sequence[str] = (),
+    downloads: Sequence[str] = (),
 ) -> Callable[[View], View]:
-    """Describe an endpoint: its input models, where it takes the instance from, and the shape of each answer."""
+    """Describe an endpoint: its input models, where it takes the instance from, and the shape of each answer.
+
+    `files` are the media types of a body that is no JSON, `downloads` those of an answer that is none.
+    """
     parameters = list(_query_parameters(query)) if query else []
     if instance in ("query", "either"):
         parameters.insert(0, OpenApiParameter("instanceId", str, required=instance == "query", description=INSTANCE))
@@ -54,9 +60,19 @@ def documented(
         operation_id=name,
         summary=summary,
         parameters=parameters,
-        request={"application/json": _component(body)} if body else None,
-        responses={status: _component(shape) for status, shape in answers.items()},
+        request={"application/json": _component(body)} if body else {type: _file(type) for type in files} or None,
+        responses={
+            **{status: _component(shape) for status, shape in answers.items()},
+            **{(200, type): {"type": "string", "format": "binary"} for type in downloads},
+        },
     )
+
+
+def _file(type: str) -> Schema:
+    if type != "multipart/form-data":
+        return {"type": "string", "format": "binary"}
+    file = {"type": "string", "format": "binary"}
+    return {"type": "object", "required": ["file"], "properties": {"file": file}, "additionalProperties": False}
 
 
 def _with_instance(model: type[Input], *, required: bool) -> type[Input]:
@@ -137,7 +153,7 @@ ERRORS = {
     "403": "The key may only read, or the session's CSRF token is missing.",
     "404": "Absent, or not yours: the answer is the same.",
     "413": "The body is too large.",
-    "415": "The body is not application/json.",
+    "415": "The body is of a type this endpoint does not take.",
     "429": "Too many requests; Retry-After says when to come back.",
     "503": "The database cannot be reached.",
 }

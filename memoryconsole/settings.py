@@ -159,6 +159,15 @@ STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 MEDIA_ROOT = DATA_DIR / "attachments"
+FILE_UPLOAD_HANDLERS = [
+    "memoryconsole.upload_limit.UploadLimit",
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
+]
+FILE_UPLOAD_PERMISSIONS = 0o600
+FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
+ATTACHMENT_MAX_BYTES = env.number("ATTACHMENT_MAX_MB", 10, low=1, high=1000) * 1024 * 1024
+IMPORT_MAX_BYTES = env.number("IMPORT_MAX_MB", 2000, low=1, high=2000) * 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000
 

@@ -5,7 +5,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('instances', '0001_tables'),
-        ('memories', '0003_database_rules'),
+        ("memories", "0003_database_rules"),
     ]
 
     operations = [

@@ -5,7 +5,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('instances', '0001_tables'),
-        ('memories', '0004_scan_vectors_under_filters'),
+        ("memories", "0004_scan_vectors_under_filters"),
     ]
 
     operations = [

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance
+from memories.audit import note_private_reads
 from memories.deletion import delete_matching, delete_memories, parts_of
 from memories.draft import MemoryChanges
 from memories.filters import Filters, matching, readable
@@ -76,8 +77,10 @@ def _ask(request: ConsoleRequest, scope: Scope, selection: Selection) -> HttpRes
     else:
         rows = readable(scope).filter(id__in=selection.ids)
         ids = selection.ids
+    shown = list(rows.order_by("-id")[:SHOWN])
+    note_private_reads(scope, shown)
     context = {
-        "memories": rows.order_by("-id")[:SHOWN],
+        "memories": shown,
         "n": len(ids),
         "not_shown": max(0, len(ids) - SHOWN),
         "parts": parts_of(scope, ids),
@@ -97,7 +100,7 @@ def _change(request: ConsoleRequest, scope: Scope, selection: Selection, action:
             ids = ids_matching(scope, selection.filters)
             if len(ids) != selection.expected:
                 raise Conflict(f"{len(ids)} memories match now, not {selection.expected}. Nothing was changed.")
-        changed = change_many(scope, ids, fields, add_tag=tag)
+        changed = change_many(scope, ids, fields, **tag)
     except (Invalid, Conflict) as problem:
         messages.error(request, problem.detail)
     else:
@@ -106,18 +109,18 @@ def _change(request: ConsoleRequest, scope: Scope, selection: Selection, action:
         messages.success(request, f"Changed {counted(changed, 'memory', 'memories')}.{note}")
 
 
-def _wanted(request: ConsoleRequest, action: str) -> tuple[dict[str, Any], str]:
+def _wanted(request: ConsoleRequest, action: str) -> tuple[dict[str, Any], dict[str, str]]:
     """The change that was asked for, checked like any other."""
     value = request.POST.get(action, "")
     if action in {"pin", "unpin"}:
-        return {"pinned": action == "pin"}, ""
-    if action == "tag":
-        tags = read(MemoryChanges, {"tags": [value]}).tags
+        return {"pinned": action == "pin"}, {}
+    if action in {"tag", "untag"}:
+        tags = read(MemoryChanges, {"tags": [request.POST.get("tag", "")]}).tags
         if not tags:
-            raise Invalid({"tag": ["Enter the tag to add."]})
-        return {}, tags[0]
-    if action in {"category", "importance"}:
-        return read(MemoryChanges, {action: value}).changed_fields(), ""
+            raise Invalid({"tag": [f"Enter the tag to {'add' if action == 'tag' else 'remove'}."]})
+        return {}, {"add_tag" if action == "tag" else "remove_tag": tags[0]}
+    if action in {"category", "importance", "role"}:
+        return read(MemoryChanges, {action: value}).changed_fields(), {}
     raise Invalid({"action": ["Choose what to do with the selected memories."]})
 
 

@@ -1,5 +1,6 @@
 """/memory/new and /memory/<id>: create, read, correct, pin, delete one memory."""
 
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -13,20 +14,25 @@ from accounts.pages import ConsoleRequest, about_instance, wants_fragment
 from conversations.models import Conversation
 from instances.models import Instance
 from instances.warnings import warnings_for
+from memories.attachments import attachments_of
 from memories.deletion import Receipt, delete_memory, parts_of
 from memories.draft import MemoryChanges
 from memories.embedding import model_of
 from memories.forms import MemoryForm, values_of
 from memories.history import steps
+from memories.links import messages_of
 from memories.models import Memory
+from memories.role_hints import role_hint
 from memories.sharing import find_own_or_shared
 from memories.similar import similar
-from memories.store import change, find_memory, save
+from memories.store import change, change_many, find_memory, save
+from memories.tags import known_tags
 from memories.versions import history
 from memories.views.listing import conversations_of
-from memories.vocabulary import EmbeddingState
+from memories.vocabulary import EmbeddingState, Role
 from memoryconsole.errors import Conflict, Invalid
 from memoryconsole.forms import add_problem
+from memoryconsole.inputs import read
 
 SIMILAR = 5
 VERSIONS = 3
@@ -35,8 +41,7 @@ VERSIONS = 3
 @require_http_methods(["GET", "POST"])
 @about_instance
 def memory_new(request: ConsoleRequest, scope: Scope) -> HttpResponse:
-    conversations = _recent_conversations(scope)
-    form = MemoryForm(request.POST or None, conversations=conversations, initial=_asked_for(request.GET))
+    form = MemoryForm(request.POST or None, initial=_asked_for(request.GET), **_suggested(scope))
     if request.method == "POST" and form.is_valid() and (draft := form.draft()):
         try:
             saved = save(scope, draft)
@@ -63,8 +68,12 @@ def memory_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
         "conversation": conversations_of(scope, [memory]).get(memory.source_conversation_id or id),
         "steps": steps(scope, memory, latest[:VERSIONS]),
         "has_more_versions": len(latest) > VERSIONS,
+        "messages_said": messages_of(scope, memory),
+        "attachments": list(attachments_of(scope, memory)),
         "similar": similar(scope, memory, SIMILAR) if memory.embedding == EmbeddingState.READY else [],
         "has_provider": bool(model_of(scope.instance)),
+        "known_tags": known_tags(scope),
+        "hint": role_hint(memory.content, memory.role),
         "list_url": _list_url(request, scope),
         "back": request.GET.urlencode(),
     }
@@ -82,7 +91,7 @@ def _shared_detail(request: ConsoleRequest, scope: Scope, memory: Memory, origin
 @about_instance
 def memory_edit(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
     memory = find_memory(scope, id)
-    form = MemoryForm(request.POST or None, initial=values_of(memory), conversations=_recent_conversations(scope))
+    form = MemoryForm(request.POST or None, initial=values_of(memory), **_suggested(scope))
     is_outdated = False
     if request.method == "POST" and form.is_valid() and (changes := form.changes()):
         try:
@@ -108,6 +117,44 @@ def memory_pin(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
     return render(request, "memories/list.html#pin", {"memory": memory, "back": request.GET.urlencode()})
 
 
+@require_POST
+@about_instance
+def memory_role_hint(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    """What the text sounds like, while it is being written; `use` takes the hint."""
+    content, use = request.POST.get("content", ""), request.POST.get("use", "")
+    if use not in Role.values:
+        hint = role_hint(content, request.POST.get("role", Role.CONTEXT))
+        return render(request, "memories/_role_hint.html", {"hint": hint})
+    field = MemoryForm(initial={"role": use})["role"].as_widget(attrs={"hx-swap-oob": "true"})
+    return render(request, "memories/_role_hint.html", {"taken": Role(use).label, "role_field": field})
+
+
+@require_POST
+@about_instance
+def memory_role(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
+    change(scope, id, read(MemoryChanges, {"role": request.POST.get("role", "")}))
+    messages.success(request, "The role is changed. What it was before is kept in the history.")
+    return redirect(f"/memory/{id}?{request.GET.urlencode()}")
+
+
+@require_POST
+@about_instance
+def memory_tags(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
+    """Add a tag, or remove one with a click."""
+    error = ""
+    try:
+        add, remove = (_tag(request.POST.get(name, "")) for name in ("tag", "untag"))
+        change_many(scope, [find_memory(scope, id).id], {}, add_tag=add, remove_tag=remove)
+    except Invalid as problem:
+        error = problem.errors.popitem()[1][0]
+    if not wants_fragment(request):
+        if error:
+            messages.error(request, error)
+        return redirect(f"/memory/{id}?{request.GET.urlencode()}")
+    context = {"memory": find_memory(scope, id), "tags_error": error, "known_tags": known_tags(scope)}
+    return render(request, "memories/detail.html#tags", {**context, "back": request.GET.urlencode()})
+
+
 @require_http_methods(["GET", "POST"])
 @about_instance
 def memory_delete(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
@@ -123,6 +170,10 @@ def memory_delete(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
     }
     template = "memories/delete.html#question" if wants_fragment(request) else "memories/delete.html"
     return render(request, template, context)
+
+
+def _tag(raw: str) -> str:
+    return "".join(read(MemoryChanges, {"tags": [raw]}).tags or [])
 
 
 def said(receipt: Receipt) -> str:
@@ -156,8 +207,10 @@ def _asked_for(query: QueryDict) -> dict[str, str]:
     return {"source_conversation_id": query.get("sourceConversationId", "")}
 
 
-def _recent_conversations(scope: Scope) -> list[Conversation]:
-    return list(Conversation.objects.filter(instance=scope.instance).order_by("-last_message_at", "-id")[:50])
+def _suggested(scope: Scope) -> dict[str, Any]:
+    """What the form offers to choose from."""
+    recent = Conversation.objects.filter(instance=scope.instance).order_by("-last_message_at", "-id")[:50]
+    return {"conversations": list(recent), "tags": known_tags(scope)}
 
 
 def _redacted(kinds: object) -> str:

@@ -16,14 +16,14 @@ from accounts.pages import ConsoleRequest, about_instance, wants_fragment
 from conversations.models import Conversation
 from instances.warnings import warnings_for
 from memories.filters import Filters
-from memories.forms import FilterForm, read_filters
-from memories.listing import ORDERS, Totals, count, list_page
+from memories.forms import FilterForm, filter_form, read_filters
+from memories.listing import ORDERS, Totals, count, list_page, pinned_on_top
 from memories.models import Memory
 from memories.paging import Page
 from memories.review import count_waiting
 from memories.views.jobs import embedding_of
 from memories.views.searching import keep_history_short, search_page, text_in
-from memories.vocabulary import Category
+from memories.vocabulary import Category, Role
 from memoryconsole.errors import Invalid
 
 SIZES = (25, 50, 100)
@@ -58,15 +58,17 @@ def memory_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         )
     if not invalid and view.number != page.number:
         messages.warning(request, f"There is no page {view.number:,}; this is page {page.number:,}.")
+    rows = page.rows if searched or invalid else _pinned_first(scope, filters, view, page)
     context = {
         "page": page,
+        "rows": rows,
         "search": searched,
         "text": text,
         "hits": searched.hits if searched else {},
         "chips": chips(request.GET, filters, totals),
         "tokens": tokens(request.GET, filters),
         "filters": filters,
-        "filter_form": FilterForm(request.GET),
+        "filter_form": filter_form(request.GET, filters),
         "invalid": invalid,
         "is_filtered": bool(filters.narrowing()) or invalid is not None,
         "order": view.order,
@@ -74,10 +76,12 @@ def memory_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "sizes": SIZES,
         "selected": _selection(request, page, may_be_all=not searched),
         "categories": Category.choices,
-        "conversations": conversations_of(scope, page.rows),
+        "roles": Role.choices,
+        "conversations": conversations_of(scope, rows),
         "warnings": warnings_for(scope.instance),
         "back": back_to(request.GET),
         "without_search": list_url(request.GET, search=None),
+        "export_query": export_query(request.GET),
     }
     if wants_fragment(request):
         response = keep_history_short(request, render(request, "memories/list.html#memories", context))
@@ -123,6 +127,14 @@ def _read_view(request: ConsoleRequest) -> View:
     return View(int(number), int(size), order, request.GET.get("anchor", ""))
 
 
+def _pinned_first(scope: Scope, filters: Filters, view: View, page: Page[Memory]) -> list[Memory]:
+    """The first page begins with what is pinned; everything else keeps its place, so pages cost what they did."""
+    if view.order != "newest" or page.number > 1 or filters.pinned is not None:
+        return page.rows
+    on_top = pinned_on_top(scope, filters)
+    return on_top + [memory for memory in page.rows if memory not in on_top]
+
+
 @dataclass(frozen=True, slots=True)
 class Chip:
     title: str
@@ -162,6 +174,14 @@ def list_url(query: QueryDict, **changes: str | None) -> str:
         if value is not None:
             kept[name] = value
     return f"/memory?{kept.urlencode()}"
+
+
+def export_query(query: QueryDict) -> str:
+    """The filters in force, without what is only about this page of the list."""
+    kept = query.copy()
+    for name in NOT_FILTERS - {"instance"}:
+        kept.pop(name, None)
+    return kept.urlencode()
 
 
 def back_to(query: QueryDict) -> str:

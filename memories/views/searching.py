@@ -12,6 +12,7 @@ from django_htmx.http import replace_url
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest
 from instances.models import Embedder, Instance
+from memories.audit import note_private_reads
 from memories.filters import Filters
 from memories.highlighting import snippet
 from memories.models import Memory, MemoryVersion
@@ -87,6 +88,7 @@ def search_page(scope: Scope, text: str, filters: Filters, *, number: int, size:
     if not results.hits and number > 1:
         number = max(1, -(-results.total // size))
         results = search(scope, text, filters, limit=size, offset=(number - 1) * size, typing=True)
+    note_private_reads(scope, [hit.memory for hit in results.hits])
     return Search(
         text=text,
         results=results,

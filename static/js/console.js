@@ -68,6 +68,32 @@ document.addEventListener("click", (event) => {
   });
 });
 
+// Enter, a comma or a suggestion turns what was typed into a tag.
+const addTag = (input) => {
+  const tag = input.value.trim();
+  const editor = input.closest("[data-tag-editor]");
+  const known = [...editor.querySelectorAll("label.tag > input")].find((box) => box.value === tag);
+  if (known) {
+    known.checked = true;
+  } else {
+    const template = editor.querySelector("template");
+    const label = template.content.firstElementChild.cloneNode(true);
+    label.querySelector("input").value = tag;
+    label.querySelector("span").textContent = tag;
+    template.before(label);
+  }
+  input.value = "";
+};
+document.addEventListener("keydown", (event) => {
+  if (!event.target.matches("[data-tag-input]") || !["Enter", ","].includes(event.key) || !event.target.value.trim()) return;
+  event.preventDefault();
+  addTag(event.target);
+});
+document.addEventListener("input", (event) => {
+  const { target } = event;
+  if (target.matches("[data-tag-input]") && target.value.trim() && (event.inputType ?? "insertReplacementText") === "insertReplacementText") addTag(target);
+});
+
 // "/" goes to the search box, unless it is being typed.
 const isTyping = (element) => element.matches("input:not([type=checkbox]), textarea, select") || element.isContentEditable;
 document.addEventListener("keydown", (event) => {

@@ -27,7 +27,9 @@ class Answer:
         self.response = response
         self.status: int = response.status_code
         self.headers = response.headers
-        self.json: Any = json.loads(response.content) if response.content else None
+        self.body: bytes = b"".join(response.streaming_content) if response.streaming else response.content
+        is_json = response.headers.get("Content-Type", "").startswith("application/json")
+        self.json: Any = json.loads(self.body) if self.body and is_json else None
 
     @property
     def error(self) -> tuple[int, str]:

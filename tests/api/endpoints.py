@@ -1,5 +1,6 @@
 """Every endpoint once, with input it accepts: what the tables in test_isolation and test_error_shape go through."""
 
+import io
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,9 +8,10 @@ from uuid import UUID
 
 from conversations.models import Conversation
 from instances.models import Instance
+from memories.attachments import attach
 from memories.backfill import ask_for_embedding
 from memories.draft import MemoryChanges
-from memories.models import DuplicatePair, Job, Memory, Procedure
+from memories.models import Attachment, DuplicatePair, Job, Memory, Procedure
 from memories.recall import RecallRequest, recall
 from memories.store import change
 from tests.factories import (
@@ -22,7 +24,7 @@ from tests.factories import (
     scope_of,
 )
 
-KINDS = ("memory", "conversation", "procedure", "job", "failed", "waiting", "pair")
+KINDS = ("memory", "conversation", "procedure", "job", "failed", "waiting", "pair", "attachment")
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class World:
     failed: Job
     waiting: Memory
     pair: DuplicatePair
+    attachment: Attachment
 
     @property
     def slug(self) -> str:
@@ -60,6 +63,7 @@ def populate(instance: Instance) -> World:
         failed=make_failed_job(instance),
         waiting=make_waiting(instance, f"A waiting secret of {instance.slug}", memory),
         pair=make_pair(memory, make_memory(instance, f"The same secret of {instance.slug}")),
+        attachment=attach(scope_of(instance), memory.id, io.BytesIO(b"A secret file"), name="secret.txt"),
     )
 
 
@@ -101,6 +105,10 @@ CALLS = [
     Call("PATCH", "/api/v1/memories/{memory}?instanceId={slug}", lambda w: {"pinned": True}),
     Call("DELETE", "/api/v1/memories/{memory}?instanceId={slug}"),
     Call("GET", "/api/v1/memories/{memory}/history?instanceId={slug}"),
+    Call("GET", "/api/v1/memories/{memory}/attachments?instanceId={slug}"),
+    Call("POST", "/api/v1/memories/{memory}/attachments?instanceId={slug}", status=201),
+    Call("GET", "/api/v1/memories/{memory}/attachments/{attachment}?instanceId={slug}"),
+    Call("DELETE", "/api/v1/memories/{memory}/attachments/{attachment}?instanceId={slug}"),
     Call("POST", "/api/v1/memories/{memory}/restore", lambda w: {"instanceId": w.slug, "version": 1}),
     Call("POST", "/api/v1/recall", lambda w: {"instanceId": w.slug, "query": "secret"}, only_asks=True),
     Call("GET", "/api/v1/recalls?instanceId={slug}"),
@@ -128,6 +136,12 @@ CALLS = [
     Call("POST", "/api/v1/procedures/{procedure}/used", lambda w: {"instanceId": w.slug}),
     Call("GET", "/api/v1/conversations/{conversation}/context?instanceId={slug}"),
     Call("POST", "/api/v1/conversations/{conversation}/close", lambda w: {"instanceId": w.slug}),
+    Call("GET", "/api/v1/audit?instanceId={slug}"),
+    Call("GET", "/api/v1/export?instanceId={slug}"),
+    Call("POST", "/api/v1/import?instanceId={slug}"),
+    Call("GET", "/api/v1/tags?instanceId={slug}"),
+    Call("GET", "/api/v1/forget?instanceId={slug}&owner=alice", for_superadmins=True),
+    Call("POST", "/api/v1/forget", lambda w: {"instanceId": w.slug, "owner": "alice"}, for_superadmins=True),
     Call("POST", "/api/v1/jobs", lambda w: {"instanceId": w.slug, "kind": "embed-memories"}, 202),
     Call("GET", "/api/v1/jobs?instanceId={slug}"),
     Call("GET", "/api/v1/jobs/{job}?instanceId={slug}"),

@@ -59,7 +59,7 @@ def test_answers_as_described(case: schemathesis.Case, world: World, key: str) -
 def point_at_what_exists(case: schemathesis.Case, world: World) -> None:
     """A made-up instance or id would never get past the first 404."""
     id = next((id for room, id in ids_in(world).items() if room in case.path), None)
-    known = {"slug": world.slug, "id": str(id)}
+    known = {"slug": world.slug, "id": str(id), "attachmentId": str(world.attachment.id)}
     for name in case.path_parameters or {}:
         case.path_parameters[name] = known[name]
     named = {

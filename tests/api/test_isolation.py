@@ -8,7 +8,7 @@ from accounts.access import SHELL
 from accounts.keys import key_presented, revoke_key
 from conversations.models import Conversation, Message
 from instances.models import Instance
-from memories.models import Memory, MemoryVersion, Procedure
+from memories.models import Attachment, Memory, MemoryVersion, Procedure
 from tests.api.calling import Caller, signed_in
 from tests.api.endpoints import CALLS, KINDS, WITHOUT_INSTANCE, Call, World, populate
 from tests.factories import make_key, make_user
@@ -34,6 +34,7 @@ def state() -> list[object]:
         MemoryVersion.objects.count(),
         Conversation.objects.count(),
         Message.objects.count(),
+        Attachment.objects.count(),
         sorted(Procedure.objects.values_list("id", "name", "trigger", "usage_count")),
     ]
 

@@ -31,8 +31,9 @@ def test_is_openapi_3_1() -> None:
 
 def test_has_every_endpoint_the_tests_have_and_no_other() -> None:
     documented = {f"{method.upper()} {path}" for path, methods in schema()["paths"].items() for method in methods}
-    ids = r"\{(memory|waiting|conversation|procedure|recall|job|failed|pair)\}"
-    tested = {re.sub(ids, "{id}", str(call)) for call in CALLS + WITHOUT_INSTANCE}
+    ids = re.compile(r"\{(memory|waiting|conversation|procedure|recall|job|failed|pair)\}")
+    names = [ids.sub("{id}", str(call)) for call in CALLS + WITHOUT_INSTANCE]
+    tested = {name.replace("{attachment}", "{attachmentId}") for name in names}
     assert documented == tested
 
 

@@ -48,6 +48,14 @@ class Console:
         with urllib.request.urlopen(request, json.dumps(body).encode() if body else None, timeout=20) as response:
             return json.load(response)
 
+    def send(self, path: str, raw: bytes) -> Any:
+        """A file as the body of a request."""
+        request = urllib.request.Request(f"{self.url}/api/v1{path}", raw, method="POST")
+        request.add_header("Authorization", f"Bearer {self.key}")
+        request.add_header("Content-Type", "application/octet-stream")
+        with urllib.request.urlopen(request, timeout=20) as response:
+            return json.load(response)
+
     def instance(self, slug: str, *memories: dict[str, Any]) -> str:
         """A fresh instance for one test."""
         self.api("POST", "/instances", {"slug": slug, "name": slug.replace("-", " ").capitalize()})

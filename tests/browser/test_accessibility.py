@@ -34,6 +34,11 @@ def addresses(console: Console) -> dict[str, str]:
         "steps": ["Look", "Pay"],
     }
     procedure = console.api("POST", "/procedures", steps)["procedure"]["id"]
+    memories = console.api("GET", "/memories?instanceId=support-bot&limit=100")["memories"]
+    owner = next(memory["owner"] for memory in memories if memory["owner"])
+    console.send(f"/memories/{memory}/attachments?instanceId=support-bot&name=note.txt", b"A note")
+    report = console.send("/import?instanceId=support-bot&dryRun=true", b'{"content": ""}\n{"content": "New"}')
+    imported = report["job"]["id"]
     return {
         "memory": "/memory?instance=support-bot",
         "memory, selected": "/memory?instance=support-bot&select=page",
@@ -68,12 +73,21 @@ def addresses(console: Console) -> dict[str, str]:
         "recall log, empty": "/recall/log?instance=quiet-bot",
         "one recall": f"/recall/{recall}?instance=support-bot",
         "golden queries, empty": "/recall/golden?instance=quiet-bot",
+        "import": "/memory/import?instance=support-bot",
+        "an import": f"/memory/import/{imported}?instance=support-bot",
         "procedures": "/procedures?instance=support-bot&match=refund",
         "procedures, empty": "/procedures?instance=quiet-bot",
         "new procedure": "/procedures/new?instance=support-bot",
         "edit procedure": f"/procedures/{procedure}?instance=support-bot",
         "delete procedure": f"/procedures/{procedure}/delete?instance=support-bot",
         "try extraction": f"/conversations/try?instance=support-bot&conversation={conversation}",
+        "audit log": "/audit?instance=support-bot",
+        "audit log, nothing": "/audit?instance=support-bot&actor=nobody",
+        "audit log, wrong filter": "/audit?instance=support-bot&memoryId=x",
+        "forget a person": "/forget?instance=support-bot",
+        "forget somebody": f"/forget?instance=support-bot&owner={owner}",
+        "forget nobody": "/forget?instance=support-bot&owner=nobody",
+        "memory of one person": f"/memory?instance=support-bot&owner={owner}",
         "instances": "/instances",
         "new instance": "/instances/new",
         "settings": "/instances/support-bot/settings",

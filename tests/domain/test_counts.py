@@ -70,7 +70,7 @@ def test_what_has_expired_is_not_counted_and_then_purged() -> None:
     purge_all_expired(timestamp=0)
     assert not Memory.objects.filter(pk=gone.pk).exists()
     assert count(scope, Filters()).all == 2
-    entry = AuditEntry.objects.get(instance=instance, action="deleted")
+    entry = AuditEntry.objects.get(instance=instance, action="expired")
     assert (entry.actor, entry.memory_ids) == ("job purge", [gone.id])
 
 

@@ -1,5 +1,6 @@
 """Every page that is about an instance, for somebody who may not open it: the same 404 as for nothing at all."""
 
+import io
 import re
 
 import pytest
@@ -7,6 +8,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from instances.models import Instance
+from memories.attachments import attach
 from memories.backfill import ask_for_embedding
 from memories.golden import GoldenDraft, marks_for, save_golden
 from memories.recall import RecallRequest, recall
@@ -40,6 +42,7 @@ def about_an_instance() -> list[str]:
 def address(route: str, slug: str, ids: dict[str, str]) -> str:
     """The route with the ids filled in; the instance in its path or in its query."""
     path = re.sub(r"<(?:str|slug):slug>", slug, route)
+    path = path.replace("<uuid:attachment_id>", ids["attachment"])
     for word, id in ids.items():
         if route.startswith(word):
             path = re.sub(r"<uuid:\w+>|<str:id>", id, path)
@@ -72,6 +75,8 @@ def test_a_stranger_cannot_tell_it_from_nothing(
         "recall/": str(asked.id),
         "procedures/": str(procedure.id),
     }
+    file = attach(scope_of(support), memory.id, io.BytesIO(b"A secret file"), name="secret.txt")
+    ids["attachment"] = str(file.id)
     nowhere = dict.fromkeys(ids, NOTHING)
     for send in (mallory.get, mallory.post):
         absent = send(address(route, "no-such-bot", nowhere))

@@ -30,6 +30,8 @@ def values(instance: Instance, field: str) -> list[Any]:
         ("importance", {"importance": "9"}, "importance", [9, 9, 5]),
         ("tag", {"tag": "vip"}, "tags", [["vip"], ["vip"], []]),
         ("pin", {}, "pinned", [True, True, False]),
+        ("role", {"role": "lesson"}, "role", ["lesson", "lesson", "context"]),
+        ("role", {"role": "warning"}, "role", ["lesson", "lesson", "context"]),
     ],
 )
 def test_one_change_for_the_selected(
@@ -39,6 +41,22 @@ def test_one_change_for_the_selected(
     response = alice.post(BULK, {"ids": ids(*memories[:2]), "action": action, **sent}, follow=True)
     assert "Changed 2 memories." in response.content.decode()
     assert values(support, field) == after
+
+
+def test_a_tag_is_removed_from_the_selected(alice: Client, support: Instance) -> None:
+    memories = make_memories(support, 3, tags=["vip", "tea"])
+    sent = {"ids": ids(*memories[:2]), "action": "untag", "tag": " vip "}
+    assert "Changed 2 memories." in alice.post(BULK, sent, follow=True).content.decode()
+    assert values(support, "tags") == [["tea"], ["tea"], ["vip", "tea"]]
+    sent["tag"] = ""
+    assert "Enter the tag to remove." in alice.post(BULK, sent, follow=True).content.decode()
+
+
+def test_a_memory_has_at_most_so_many_tags(alice: Client, support: Instance) -> None:
+    memories = [make_memory(support), make_memory(support, tags=[f"t{n}" for n in range(32)])]
+    sent = {"ids": ids(*memories), "action": "tag", "tag": "one more"}
+    assert "at most 32 tags" in alice.post(BULK, sent, follow=True).content.decode()
+    assert values(support, "tags")[0] == []
 
 
 def test_a_bulk_change_of_what_they_say_leaves_versions(alice: Client, support: Instance) -> None:

@@ -258,3 +258,47 @@ def test_a_user_sees_only_their_instances_in_the_picker(alice: Client, support: 
     html = text(alice, "/memory?instance=support-bot")
     assert "Sales bot" not in html
     assert User.objects.get(username="alice").last_instance == support
+
+
+def test_what_is_pinned_comes_first(alice: Client, support: Instance) -> None:
+    make_memory(support, "Old and pinned", pinned=True, category="fact")
+    make_memory(support, "Newer and pinned", pinned=True)
+    make_memories(support, 30)
+    make_memory(support, "Newest")
+    first = shown(text(alice, "/memory?instance=support-bot"))
+    assert first[:3] == ["Newer and pinned", "Old and pinned", "Newest"]
+    assert len(first) == 27
+    second = shown(text(alice, "/memory?instance=support-bot&page=2"))
+    assert second[-2:] == ["Newer and pinned", "Old and pinned"], "their own place stays theirs"
+    assert shown(text(alice, "/memory?instance=support-bot&category=fact")) == ["Old and pinned"]
+    assert shown(text(alice, "/memory?instance=support-bot&sort=oldest"))[0] == "Old and pinned"
+    assert shown(text(alice, "/memory?instance=support-bot&pinned=false"))[0] == "Newest"
+
+
+def test_on_the_first_page_nothing_is_there_twice(alice: Client, support: Instance) -> None:
+    make_memory(support, "Plain")
+    make_memory(support, "Pinned", pinned=True)
+    make_memory(support, "Newest")
+    html = text(alice, "/memory?instance=support-bot&select=page")
+    assert shown(html) == ["Pinned", "Newest", "Plain"]
+    assert "3 selected" in html
+
+
+def test_pinned_private_memories_of_others_stay_hidden(alice: Client, support: Instance) -> None:
+    make_memory(support, "Bob's own", pinned=True, visibility="private", owner="bob")
+    make_memory(support, "For everybody")
+    assert shown(text(alice, "/memory?instance=support-bot")) == ["For everybody"]
+
+
+@pytest.mark.parametrize(("word", "role"), [("lesson", "lesson"), ("warning", "lesson"), ("Past", "historical")])
+def test_the_role_filter_knows_aliases(alice: Client, support: Instance, word: str, role: str) -> None:
+    make_memory(support, "Found", role=role)
+    make_memory(support, "Not found")
+    html = text(alice, f"/memory?instance=support-bot&role={word}")
+    assert shown(html) == ["Found"]
+    assert f'<option value="{role}" selected>' in html
+    assert f"Role: {role}" in html
+
+
+def test_an_unknown_role_is_named(alice: Client, support: Instance) -> None:
+    assert "“boss” is not a role" in text(alice, "/memory?instance=support-bot&role=boss")

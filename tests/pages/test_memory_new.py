@@ -84,7 +84,7 @@ def test_credentials_are_replaced_and_that_is_said(alice: Client, support: Insta
         ({"content": " \n\t "}, "This may not be empty."),
         ({"content": "x" * 32_001}, "At most 32,000 characters are allowed; this has 32,001."),
         ({"content": "a\x00b"}, "Null characters are not allowed."),
-        ({"category": "opinion"}, "opinion is not one of the available choices"),
+        ({"category": "opinion"}, "“opinion” is not a category. Choose one of: general,"),
         ({"importance": "0"}, "0 is not one of the available choices"),
         ({"importance": "11"}, "11 is not one of the available choices"),
         ({"importance": "high"}, "high is not one of the available choices"),

@@ -85,6 +85,9 @@ def pages() -> dict[str, tuple[Client, str]]:
         "/procedures, tried": (client, "/procedures?instance=support-bot&match=way+number"),
         "/procedures/<id>": (client, f"/procedures/{procedure.id}?instance=support-bot"),
         "/conversations/try": (client, "/conversations/try?instance=support-bot"),
+        "/memory/import": (client, "/memory/import?instance=support-bot"),
+        "/audit": (client, "/audit?instance=support-bot"),
+        "/forget": (client, "/forget?instance=support-bot&owner=nobody"),
         "/instances": (client, "/instances"),
         "/instances/<slug>/settings": (client, "/instances/support-bot/settings"),
         "/keys": (client, "/keys"),
@@ -101,6 +104,7 @@ def pages() -> dict[str, tuple[Client, str]]:
             caller,
             f"/api/v1/conversations/{conversation.id}/context?instanceId=support-bot",
         ),
+        "GET /api/v1/audit": (caller, "/api/v1/audit?instanceId=support-bot"),
         "GET /api/v1/instances": (caller, "/api/v1/instances"),
     }
 

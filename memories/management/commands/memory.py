@@ -1,13 +1,14 @@
 import sys
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from accounts.access import Scope
-from memories.cli import printing, recalling
+from memories.cli import printing, recalling, transfer
 from memories.cli.options import Paging, Searching, add_options, given, written_as
 from memories.cli.recalling import add_settings, given_settings
 from memories.deletion import Receipt, delete_matching, delete_memories
@@ -15,7 +16,7 @@ from memories.draft import MemoryDraft
 from memories.filters import Filters
 from memories.listing import Listing, list_from
 from memories.models import Memory
-from memories.presenting import hit_json, memory_json
+from memories.presenting import hints_json, hit_json, memory_json
 from memories.query import read_query
 from memories.recall import Recalled, RecallRequest, recall
 from memories.recall_presenting import recall_json
@@ -31,7 +32,7 @@ SHOWN_BEFORE_DELETING = 10
 
 
 class Command(ConsoleCommand):
-    help = "Adds, lists, finds, recalls, shows and deletes what one instance remembers."
+    help = "Adds, lists, finds, recalls, shows, deletes, imports and exports what one instance remembers."
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", title="actions")
@@ -71,6 +72,9 @@ class Command(ConsoleCommand):
         delete.add_argument("--expected", metavar="N", type=int, help="delete nothing unless exactly N match")
         delete.add_argument("--yes", action="store_true", help="do not ask first")
 
+        transfer.add_export_options(actions.add_parser("export", help="write all that match to a file, oldest first"))
+        transfer.add_import_options(actions.add_parser("import", help="store what is new in a file"))
+
         for action in actions.choices.values():
             self._add_common_options(action)
 
@@ -80,13 +84,15 @@ class Command(ConsoleCommand):
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         scope = open_from_shell(options["instance"])
-        run = {
+        run: dict[str, Callable[[Scope, dict[str, Any]], None]] = {
             "add": self.add,
             "list": self.list,
             "search": self.search,
             "recall": self.recall,
             "show": self.show,
             "delete": self.delete,
+            "export": partial(transfer.export_to_file, self),
+            "import": partial(transfer.import_from_file, self),
         }
         run[action](scope, options)
 
@@ -102,8 +108,12 @@ class Command(ConsoleCommand):
             raise
         if saved.redacted:
             self.complain(f"Redacted before it was stored: {', '.join(saved.redacted)}.")
+        hints = hints_json(saved.memory)
+        for hint in hints:
+            self.complain(f"{hint['reason']} If it is one, add: --role {hint['value']}")
         if options["json"]:
-            self.print_json({"memory": memory_json(saved.memory, scope.instance.slug), "event": saved.event})
+            answer = {"memory": memory_json(saved.memory, scope.instance.slug), "event": saved.event}
+            self.print_json({**answer, "hints": hints} if hints else answer)
         else:
             self.stdout.write(f"{saved.event.capitalize()} {saved.memory.id}")
 

@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("instances", "0001_tables"),
-        ("memories", "0009_waiting_for_review"),
+        ("memories", "0011_waiting_for_review"),
     ]
 
     operations = [

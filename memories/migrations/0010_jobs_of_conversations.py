@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("conversations", "0004_key_made_last_again"),
-        ("memories", "0007_recall"),
+        ("memories", "0009_recall"),
     ]
 
     operations = [

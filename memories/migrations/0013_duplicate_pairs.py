@@ -8,7 +8,7 @@ from memoryconsole.tenancy import owned_by_instance, part_of
 class Migration(migrations.Migration):
     dependencies = [
         ("instances", "0001_tables"),
-        ("memories", "0010_jobs_by_state"),
+        ("memories", "0012_jobs_by_state"),
     ]
 
     operations = [

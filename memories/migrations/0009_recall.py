@@ -32,7 +32,7 @@ def owned() -> list[tuple[str, Any]]:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("instances", "0001_tables"), ("memories", "0006_procedure_matching")]
+    dependencies = [("instances", "0001_tables"), ("memories", "0008_procedure_matching")]
 
     operations = [
         migrations.CreateModel(

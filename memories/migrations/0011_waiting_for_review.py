@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("instances", "0001_tables"),
-        ("memories", "0008_jobs_of_conversations"),
+        ("memories", "0010_jobs_of_conversations"),
     ]
 
     operations = [

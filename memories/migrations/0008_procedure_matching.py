@@ -13,7 +13,7 @@ UPDATE memories_procedure p SET language = i.language::regconfig FROM instances_
 
 
 class Migration(migrations.Migration):
-    dependencies = [("instances", "0001_tables"), ("memories", "0005_find_shared_memories")]
+    dependencies = [("instances", "0001_tables"), ("memories", "0007_no_text_in_statistics")]
 
     operations = [
         migrations.AddField(
@@ -73,6 +73,11 @@ class Migration(migrations.Migration):
         key_made_last("memories_procedure"),
         *owned_by_instance("memories_procedurevector"),
         part_of("memories_procedurevector", "procedure_id", "memories_procedure"),
+        # As for the other texts: samples of what was deleted would stay behind.
+        migrations.RunSQL(
+            "ALTER TABLE memories_procedure ALTER COLUMN words SET STATISTICS 0, ALTER COLUMN name SET STATISTICS 0",
+            "ALTER TABLE memories_procedure ALTER COLUMN name SET STATISTICS -1",
+        ),
         migrations.RunSQL(
             "ALTER TABLE memories_procedurevector ALTER COLUMN vector SET STORAGE PLAIN", migrations.RunSQL.noop
         ),

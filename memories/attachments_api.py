@@ -1,0 +1,111 @@
+"""`/api/v1/memories/{id}/attachments`: files kept with a memory."""
+
+from typing import Annotated
+
+from django.http import StreamingHttpResponse
+from pydantic import StringConstraints
+from rest_framework.request import Request
+from rest_framework.response import Response
+from typing_extensions import TypedDict
+
+from accounts.api_authentication import open_named
+from memories import audit
+from memories.attachments import attach, attachments_of, delete_attachment, find_attachment, parts_of_file
+from memories.models import Attachment
+from memories.store import find_memory
+from memoryconsole.endpoints import Endpoint, Nothing, query
+from memoryconsole.files import FILE_PARSERS, download, file_in
+from memoryconsole.inputs import Input, Text, read
+from memoryconsole.presenting import Id, When, when
+from memoryconsole.schema import documented
+
+
+class AttachmentQuery(Input):
+    """The name of the file; a form brings its own."""
+
+    name: Annotated[Text, StringConstraints(max_length=255)] = ""
+
+
+class AttachmentJson(TypedDict):
+    """`contentType` is what the bytes look like; `sha256` is of them."""
+
+    id: Id
+    memoryId: Id
+    name: str
+    contentType: str
+    size: int
+    sha256: str
+    createdAt: When
+
+
+class AttachmentsJson(TypedDict):
+    attachments: list[AttachmentJson]
+
+
+class OneAttachmentJson(TypedDict):
+    attachment: AttachmentJson
+
+
+class AttachmentDeletedJson(TypedDict):
+    deleted: int
+
+
+class Attachments(Endpoint):
+    parser_classes = FILE_PARSERS
+
+    @documented("listAttachments", "The files kept with a memory", answers={200: AttachmentsJson})
+    def get(self, request: Request, id: str) -> Response:
+        data = query(request)
+        scope = open_named(request, data)
+        read(Nothing, data)
+        memory = find_memory(scope, id)
+        answer: AttachmentsJson = {"attachments": [attachment_json(each) for each in attachments_of(scope, memory)]}
+        return Response(answer)
+
+    @documented(
+        "attachFile",
+        "Keep a file with a memory",
+        query=AttachmentQuery,
+        answers={201: OneAttachmentJson},
+        files=["multipart/form-data", "application/octet-stream"],
+    )
+    def post(self, request: Request, id: str) -> Response:
+        data = query(request)
+        scope = open_named(request, data)
+        wanted = read(AttachmentQuery, data)
+        scope.require_write()
+        stream, name = file_in(request)
+        answer: OneAttachmentJson = {"attachment": attachment_json(attach(scope, id, stream, name=wanted.name or name))}
+        return Response(answer, status=201)
+
+
+class OneAttachment(Endpoint):
+    @documented("downloadAttachment", "Download a file", answers={}, downloads=["application/octet-stream"])
+    def get(self, request: Request, id: str, attachmentId: str) -> StreamingHttpResponse:
+        data = query(request)
+        scope = open_named(request, data)
+        read(Nothing, data)
+        attachment = find_attachment(scope, id, attachmentId)
+        audit.note_private_reads(scope, [find_memory(scope, id)])
+        return download(parts_of_file(attachment), name=attachment.name, content_type=attachment.content_type)
+
+    @documented("deleteAttachment", "Remove a file for good", answers={200: AttachmentDeletedJson})
+    def delete(self, request: Request, id: str, attachmentId: str) -> Response:
+        data = query(request)
+        scope = open_named(request, data)
+        read(Nothing, data)
+        delete_attachment(scope, id, attachmentId)
+        answer: AttachmentDeletedJson = {"deleted": 1}
+        return Response(answer)
+
+
+def attachment_json(attachment: Attachment) -> AttachmentJson:
+    return {
+        "id": str(attachment.id),
+        "memoryId": str(attachment.memory_id),
+        "name": attachment.name,
+        "contentType": attachment.content_type,
+        "size": attachment.size,
+        "sha256": bytes(attachment.sha256).hex(),
+        "createdAt": when(attachment.created_at),
+    }

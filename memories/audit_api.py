@@ -1,0 +1,45 @@
+"""`/api/v1/audit`: who did what to which memories, and when."""
+
+from typing import Annotated
+
+from pydantic import Field
+from rest_framework.request import Request
+from rest_framework.response import Response
+from typing_extensions import TypedDict
+
+from accounts.api_authentication import open_named
+from memories.audit_log import AuditFilters, EntryJson, entry_json, list_entries
+from memoryconsole.endpoints import Endpoint, query
+from memoryconsole.inputs import Number, Text, read
+from memoryconsole.schema import documented
+
+
+class AuditQuery(AuditFilters):
+    limit: Annotated[Number, Field(ge=1, le=100)] = 20
+    cursor: Annotated[Text, Field(max_length=500)] = ""
+
+
+class AuditJson(TypedDict):
+    limit: int
+    nextCursor: str | None
+    entries: list[EntryJson]
+
+
+class Audit(Endpoint):
+    @documented(
+        "listAudit",
+        "Who did what to which memories, the latest first; never what a memory says",
+        query=AuditQuery,
+        answers={200: AuditJson},
+    )
+    def get(self, request: Request) -> Response:
+        data = query(request)
+        scope = open_named(request, data)
+        wanted = read(AuditQuery, data)
+        found = list_entries(scope, wanted, limit=wanted.limit, cursor=wanted.cursor)
+        answer: AuditJson = {
+            "limit": wanted.limit,
+            "nextCursor": found.next_cursor,
+            "entries": [entry_json(each.row, each.memory_ids, each.memories) for each in found.entries],
+        }
+        return Response(answer)

@@ -1,0 +1,132 @@
+"""`memory export` and `memory import`: whole instances through files and pipes, with a bar while it takes."""
+
+import sys
+import tempfile
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from accounts.access import Scope
+from memories.cli.options import add_options, given
+from memories.cli.printing import counted, progress_bar
+from memories.exporting import export
+from memories.filters import Filters
+from memories.formats.reading import FORMATS
+from memories.importing import Report, import_file
+from memories.listing import count
+from memories.uploads import format_named, report_json
+from memoryconsole.commands import ConsoleCommand
+from memoryconsole.errors import Problem
+from memoryconsole.inputs import read
+
+PART = 1024 * 1024
+
+
+def add_export_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--format", metavar="WORD", choices=("jsonl", "csv"), default="jsonl", help="jsonl or csv")
+    parser.add_argument("--output", metavar="FILE", default="-", help="where to; standard output unless given")
+    parser.add_argument("--vectors", action="store_true", help="also the vectors, with jsonl")
+    add_options(parser, Filters)
+
+
+def add_import_options(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="what to import; - reads standard input")
+    help = f"{', '.join(FORMATS)}; found out unless given"
+    parser.add_argument("--format", metavar="WORD", default="", help=help)
+    parser.add_argument("--dry-run", action="store_true", help="say what would happen, and store nothing")
+
+
+def export_to_file(command: ConsoleCommand, scope: Scope, options: dict[str, Any]) -> None:
+    filters = read(Filters, given(Filters, options))
+    done = 0
+
+    def counting(number: int) -> None:
+        nonlocal done
+        done = number
+        show(number)
+
+    with _bar(count(scope, filters).under(filters), options) as show, _target(options["output"]) as write:
+        for part in export(scope, filters, options["format"], vectors=options["vectors"], progress=counting):
+            write(part)
+    if options["output"] == "-":
+        command.complain(f"{counted(done, 'memory', 'memories')} of {scope.instance.slug}.")
+    elif options["json"]:
+        command.print_json({"exported": done, "file": options["output"]})
+    else:
+        command.stdout.write(f"Wrote {counted(done, 'memory', 'memories')} to {options['output']}")
+
+
+def import_from_file(command: ConsoleCommand, scope: Scope, options: dict[str, Any]) -> None:
+    format = format_named(options["format"])
+    with _source(options["file"]) as file:
+        size = file.seek(0, 2)
+        with _bar(size, options) as show:
+            report = import_file(
+                scope,
+                file,
+                format,
+                dry_run=options["dry_run"],
+                progress=lambda report, position: show(position),
+            )
+    if options["json"]:
+        command.print_json({"import": {"dryRun": options["dry_run"], **report_json(report)}})
+        return
+    for problem in report.problems:
+        reasons = "; ".join(f"{field}: {why}" for field, whys in problem["errors"].items() for why in whys)
+        command.complain(f"Line {problem['line']}: {reasons}")
+    command.stdout.write("\n".join(_said(report, options["dry_run"])))
+
+
+def _said(report: Report, dry_run: bool) -> Iterator[str]:
+    """What came of it, a line for each thing that there is something to say about."""
+    yield f"{counted(report.created, 'memory', 'memories')} {'would be ' if dry_run else ''}created."
+    if report.existing:
+        yield f"{counted(report.existing, 'row')} there already."
+    if report.left_out:
+        yield f"{counted(report.left_out, 'row')} left out: expired, or switched off where they come from."
+    if report.invalid:
+        yield f"{counted(report.invalid, 'row')} with problems, not {'to be ' if dry_run else ''}imported."
+    if report.redacted:
+        yield f"Credentials in {counted(report.redacted, 'row')} replaced."
+    if report.dropped_links:
+        yield f"{counted(report.dropped_links, 'link')} to conversations or messages that are not here dropped."
+
+
+@contextmanager
+def _target(name: str) -> Iterator[Callable[[str], Any]]:
+    if name == "-":
+        yield sys.stdout.write
+        return
+    try:
+        with Path(name).open("w", encoding="utf-8", newline="") as file:
+            yield file.write
+    except OSError as error:
+        raise Problem(f"{name} cannot be written: {error.strerror}.") from None
+
+
+@contextmanager
+def _source(name: str) -> Iterator[IO[bytes]]:
+    """A file, or what comes through a pipe: that is kept on disk first, because it may have to be read twice."""
+    if name != "-":
+        try:
+            with Path(name).open("rb") as file:
+                yield file
+        except (OSError, IsADirectoryError) as error:
+            raise Problem(f"{name} cannot be read: {error.strerror}.") from None
+        return
+    with tempfile.TemporaryFile() as spool:
+        while part := sys.stdin.buffer.read(PART):
+            spool.write(part)
+        yield spool
+
+
+@contextmanager
+def _bar(total: int, options: dict[str, Any]) -> Iterator[Callable[[int], None]]:
+    """On stderr, for people."""
+    if sys.stderr.isatty() and total:
+        with progress_bar(total, no_color=options["no_color"]) as show:
+            yield show
+    else:
+        yield lambda done: None

@@ -1,0 +1,210 @@
+"""Forgetting a person: everything of one owner in one instance, in one transaction, with a receipt and a proof.
+
+What goes: their conversations with every message; their memories, whatever their state, and memories of nobody in
+particular that were learnt in those conversations; recalls made for them; queued work about them. What stays is a line
+in the audit log with ids, counts and a fingerprint from which the owner cannot be told.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.utils.crypto import salted_hmac
+
+from accounts.access import Scope
+from conversations.models import Conversation
+from memories import audit
+from memories.deletion import erase, parts_of
+from memories.models import AuditEntry
+from memories.traces import mentioning, owned_by, refresh_statistics
+from memoryconsole.errors import Conflict, NotAllowed
+
+FORGOTTEN = "forgotten"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much there is of somebody, by kind."""
+
+    memories: int
+    versions: int
+    chunks: int
+    embeddings: int
+    attachments: int
+    conversations: int
+    messages: int
+    recalls: int
+    jobs: int
+
+    @property
+    def is_nothing(self) -> bool:
+        return not any(asdict(self).values())
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What went, what is left of the owner – nothing –, and where others still mention the owner's id."""
+
+    counts: Counts
+    left: int
+    mentioned: dict[str, int] = field(default_factory=dict)
+
+
+def preview(scope: Scope, owner: str) -> Counts:
+    """What forgetting would remove."""
+    require_reach(scope)
+    return _counts(scope, owner, *_found(scope, owner))
+
+
+def forget(scope: Scope, owner: str, *, expected: dict[str, int] | None = None) -> Forgotten:
+    """All or nothing; again is no mistake, there is just nothing any more. `expected` are counts somebody has seen."""
+    scope.require_write()
+    require_reach(scope)
+    with transaction.atomic():
+        conversations, memories = _found(scope, owner, lock=True)
+        counts = _counts(scope, owner, conversations, memories)
+        _check(counts, expected or {})
+        _unlink(scope, owner, conversations)
+        erase(scope, memories)
+        _unname(scope, owner)
+        Conversation.objects.filter(instance=scope.instance, id__in=conversations).delete()
+        if not counts.is_nothing:
+            audit.record(scope, FORGOTTEN, memories, owner=fingerprint(scope, owner), **asdict(counts))
+    if not counts.is_nothing:
+        refresh_statistics()
+    return Forgotten(counts, sum(owned_by(scope, owner).values()), mentioning(scope, owner))
+
+
+def forgotten_at(scope: Scope, owner: str) -> datetime | None:
+    """When this owner was forgotten last; the log knows only the fingerprint."""
+    rows = AuditEntry.objects.filter(instance=scope.instance, action=FORGOTTEN)
+    last = rows.filter(detail__owner=fingerprint(scope, owner)).order_by("-id").first()
+    return last.created_at if last else None
+
+
+def fingerprint(scope: Scope, owner: str) -> str:
+    """Keyed, so that nobody can try names until one fits."""
+    return salted_hmac(f"forgotten in {scope.instance.id}", owner, algorithm="sha256").hexdigest()[:32]
+
+
+def require_reach(scope: Scope) -> None:
+    """It reaches private memories and every conversation, so of console users only superadmins may."""
+    if scope.actor.kind == "user" and not scope.actor.is_superadmin:
+        raise NotAllowed("Only a superadmin may forget a person.")
+
+
+# Of nobody in particular, and known from nowhere but this owner's conversations.
+MEMORIES = """
+SELECT id FROM memories_memory m
+WHERE instance_id = %(instance)s AND (owner = %(owner)s OR owner = '' AND (
+    source_conversation_id = ANY(%(conversations)s::uuid[])
+    OR source_conversation_id IS NULL AND source_message_ids <> '{{}}' AND NOT EXISTS (
+        SELECT FROM unnest(source_message_ids) AS said (id)
+        WHERE NOT EXISTS (SELECT FROM conversations_message o WHERE o.instance_id = %(instance)s AND o.id = said.id
+                                                          AND o.conversation_id = ANY(%(conversations)s::uuid[])))))
+ORDER BY id {lock}
+"""
+
+
+def _found(scope: Scope, owner: str, *, lock: bool = False) -> tuple[list[UUID], list[UUID]]:
+    """The conversations and the memories that go."""
+    rows = Conversation.objects.filter(instance=scope.instance, owner=owner).order_by("id")
+    conversations = list((rows.select_for_update() if lock else rows).values_list("id", flat=True))
+    with connection.cursor() as cursor:
+        cursor.execute(MEMORIES.format(lock="FOR UPDATE" if lock else ""), _named(scope, owner, conversations))
+        return conversations, [id for (id,) in cursor.fetchall()]
+
+
+RECALLS = """
+FROM memories_recall
+WHERE instance_id = %(instance)s AND (owner = %(owner)s OR conversation_id = ANY(%(conversations)s::uuid[]))
+"""
+# Queued or finished work that names the owner or one of the conversations. What runs just now finds nothing to do.
+NAMES = """EXISTS (
+    SELECT FROM jsonb_path_query({column}, '$.**') AS part
+    WHERE jsonb_typeof(part) = 'string' AND part #>> '{{}}' = ANY(%(names)s)
+)"""
+JOBS = f"FROM memories_job WHERE instance_id = %(instance)s AND {NAMES.format(column='payload')}"
+QUEUED = f"""
+FROM procrastinate_jobs
+WHERE args ->> 'instance_id' = %(instance)s::text AND status <> 'doing' AND {NAMES.format(column="args")}
+"""
+COUNTS = f"""
+SELECT (SELECT count(*) FROM conversations_message
+        WHERE instance_id = %(instance)s AND conversation_id = ANY(%(conversations)s::uuid[])),
+       (SELECT count(*) {RECALLS}),
+       (SELECT count(*) {JOBS}) + (SELECT count(*) {QUEUED})
+"""
+
+
+def _counts(scope: Scope, owner: str, conversations: Sequence[UUID], memories: Sequence[UUID]) -> Counts:
+    parts = parts_of(scope, memories)
+    with connection.cursor() as cursor:
+        cursor.execute(COUNTS, _named(scope, owner, conversations))
+        messages, recalls, jobs = cursor.fetchone()
+    return Counts(
+        memories=parts.deleted,
+        versions=parts.versions,
+        chunks=parts.chunks,
+        embeddings=parts.embeddings,
+        attachments=parts.attachments,
+        conversations=len(conversations),
+        messages=messages,
+        recalls=recalls,
+        jobs=jobs,
+    )
+
+
+# Memories of others that name a message of theirs among their sources.
+SAID = """
+SELECT id FROM conversations_message
+WHERE instance_id = %(instance)s AND conversation_id = ANY(%(conversations)s::uuid[])
+"""
+UNLINK = f"""
+WITH said AS MATERIALIZED ({SAID})
+UPDATE memories_memory m
+SET source_message_ids = ARRAY(SELECT id FROM unnest(m.source_message_ids) WITH ORDINALITY AS source (id, place)
+                               WHERE id NOT IN (SELECT id FROM said) ORDER BY place)
+WHERE m.instance_id = %(instance)s AND m.owner <> %(owner)s AND m.source_message_ids <> '{{}}'
+  AND EXISTS (SELECT FROM unnest(m.source_message_ids) AS source (id) JOIN said USING (id))
+"""
+UNLINK_VERSIONS = f"""
+UPDATE memories_memoryversion SET source_message_id = NULL
+WHERE instance_id = %(instance)s AND source_message_id IN ({SAID})
+"""
+UNNAME = """
+UPDATE memories_chunk SET who = ''
+WHERE instance_id = %(instance)s AND who = %(owner)s AND NOT starts_with(lower(content), lower(%(owner)s))
+"""
+
+
+def _unlink(scope: Scope, owner: str, conversations: Sequence[UUID]) -> None:
+    """Take away what names the owner or what they said, before that itself goes."""
+    named = _named(scope, owner, conversations)
+    with connection.cursor() as cursor:
+        for statement in (f"DELETE {RECALLS}", f"DELETE {JOBS}", f"DELETE {QUEUED}", UNLINK, UNLINK_VERSIONS):
+            cursor.execute(statement, named)
+
+
+def _unname(scope: Scope, owner: str) -> None:
+    """What is left of texts that were once theirs and are somebody else's now."""
+    with connection.cursor() as cursor:
+        cursor.execute(UNNAME, _named(scope, owner, []))
+
+
+def _named(scope: Scope, owner: str, conversations: Sequence[UUID]) -> dict[str, Any]:
+    names = [owner, *map(str, conversations)]
+    return {"instance": scope.instance.id, "owner": owner, "conversations": list(conversations), "names": names}
+
+
+def _check(counts: Counts, expected: dict[str, int]) -> None:
+    found = asdict(counts)
+    if any(found[name] != n for name, n in expected.items()):
+        raise Conflict(
+            "There is another number of things by now than expected. Nothing was forgotten.",
+            code="stale_expectation",
+            extra={"found": found},
+        )

@@ -1,0 +1,98 @@
+"""`/api/v1/forget`: everything of one owner, removed."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+from rest_framework.request import Request
+from rest_framework.response import Response
+from typing_extensions import TypedDict
+
+from accounts.api_authentication import open_named
+from memories.forgetting import forget, preview
+from memoryconsole.endpoints import Endpoint, body, query
+from memoryconsole.inputs import Input, Number, Text, read
+from memoryconsole.schema import ErrorJson, documented
+
+Owner = Annotated[Text, StringConstraints(min_length=1, max_length=200)]
+Count = Annotated[Number, Field(ge=0)]
+
+
+class Somebody(Input):
+    owner: Owner
+
+
+class Expected(Input):
+    """How many you have seen; leave out what does not matter."""
+
+    memories: Count | None = None
+    versions: Count | None = None
+    chunks: Count | None = None
+    embeddings: Count | None = None
+    attachments: Count | None = None
+    conversations: Count | None = None
+    messages: Count | None = None
+    recalls: Count | None = None
+    jobs: Count | None = None
+
+
+class Forgetting(Somebody):
+    """With `expected`, nothing is forgotten unless it is still exactly that."""
+
+    expected: Expected = Expected()
+
+
+class CountsJson(TypedDict):
+    memories: int
+    versions: int
+    chunks: int
+    embeddings: int
+    attachments: int
+    conversations: int
+    messages: int
+    recalls: int
+    jobs: int
+
+
+class FoundJson(TypedDict):
+    found: CountsJson
+
+
+class ForgottenJson(TypedDict):
+    """`left` are rows that are still the owner's; `mentioned` are rows of others that name the owner, by kind."""
+
+    forgotten: CountsJson
+    left: int
+    mentioned: dict[str, int]
+
+
+class StaleJson(ErrorJson):
+    found: CountsJson
+
+
+class Forget(Endpoint):
+    @documented(
+        "previewForgetting",
+        "What forgetting an owner would remove",
+        query=Somebody,
+        answers={200: FoundJson},
+    )
+    def get(self, request: Request) -> Response:
+        data = query(request)
+        scope = open_named(request, data)
+        counts = preview(scope, read(Somebody, data).owner)
+        return Response({"found": asdict(counts)})
+
+    @documented(
+        "forget",
+        "Remove everything of one owner for good, all or nothing",
+        body=Forgetting,
+        instance="body",
+        answers={200: ForgottenJson, 409: StaleJson},
+    )
+    def post(self, request: Request) -> Response:
+        data = body(request)
+        scope = open_named(request, data)
+        wanted = read(Forgetting, data)
+        done = forget(scope, wanted.owner, expected=wanted.expected.model_dump(exclude_none=True))
+        return Response({"forgotten": asdict(done.counts), "left": done.left, "mentioned": done.mentioned})

@@ -1,0 +1,87 @@
+"""A memory as a file brings it: what a draft may say, and what only somebody knows who remembered it before."""
+
+from base64 import b64decode
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+
+from memories.draft import (
+    CategoryWord,
+    Content,
+    Importance,
+    MemoryDraft,
+    Name,
+    RoleWord,
+    Summary,
+    Tags,
+    resolve_words,
+)
+from memories.models import DIMENSIONS
+from memoryconsole.inputs import Fraction, Input, Moment, Number, Text
+
+Reason = Annotated[Text, StringConstraints(max_length=2000)]
+Count = Annotated[Number, Field(ge=0, le=2**31 - 1)]
+
+
+def _whole(vectors: dict[str, str]) -> dict[str, str]:
+    for text_hash, vector in vectors.items():
+        if len(text_hash) != 64 or len(b64decode(vector, validate=True)) != 2 * DIMENSIONS:
+            raise ValueError(f"A vector has {DIMENSIONS} numbers of two bytes, and the hash of its text.")
+    return vectors
+
+
+class ImportedVersion(Input):
+    """What it said before."""
+
+    version: Annotated[Number, Field(ge=1, le=2**31 - 1)]
+    key: Name = ""
+    content: Content
+    summary: Summary = ""
+    category: CategoryWord
+    role: RoleWord
+    importance: Importance
+    tags: Tags = []
+    reason: Reason = ""
+    actor: Annotated[Text, StringConstraints(max_length=200)] = ""
+    similarity: Fraction | None = None
+    source_message_id: UUID | None = None
+    written_at: Moment
+    replaced_at: Moment
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_empty(cls, data: Any) -> Any:
+        return {name: value for name, value in data.items() if value is not None} if isinstance(data, dict) else data
+
+
+class Vectors(Input):
+    """The vectors of its pieces, by the hash of the text they were made of."""
+
+    model: Annotated[Text, StringConstraints(min_length=1, max_length=100)]
+    by_text: Annotated[dict[str, str], Field(max_length=200), AfterValidator(_whole)]
+
+
+class ImportedMemory(MemoryDraft):
+    """A row of a file. `instanceId` and `embedding` are accepted and mean nothing."""
+
+    id: UUID | None = None
+    status: Literal["active", "superseded"] = "active"
+    superseded_by_id: UUID | None = None
+    access_count: Count = 0
+    last_accessed_at: Moment | None = None
+    created_at: Moment | None = None
+    updated_at: Moment | None = None
+    versions: Annotated[list[ImportedVersion], Field(max_length=10_000)] = []
+    vectors: Vectors | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _what_means_nothing_here(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        kept = {name: value for name, value in data.items() if name not in IGNORED}
+        return resolve_words({name: value for name, value in kept.items() if value is not None})
+
+
+IGNORED = frozenset({"instanceId", "embedding", "dedupe", "score", "snippet", "explain", "redacted"})

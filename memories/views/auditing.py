@@ -1,0 +1,94 @@
+"""/audit: who did what to which memories, and when."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_GET
+
+from accounts.access import Scope
+from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from memories.audit_log import AuditFilters, Entries, Format, export, known, list_entries
+from memories.filters import readable
+from memories.forms import in_readers_zone
+from memoryconsole.errors import Invalid
+from memoryconsole.inputs import read
+
+SHOWN = 50
+IDS_SHOWN = 3
+MOMENTS = ("createdAfter", "createdBefore")
+FILTERS = ("actor", "action", "memoryId", *MOMENTS)
+FORMATS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
+ACTIONS = {
+    "created": "Created",
+    "changed": "Changed",
+    "restored": "Restored an earlier version",
+    "superseded": "Superseded",
+    "deleted": "Deleted",
+    "expired": "Purged after expiry",
+    "forgotten": "Forgot a person",
+    "read_private": "Read a private memory",
+}
+
+
+@require_GET
+@about_instance
+def audit_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    given = _given(request.GET)
+    try:
+        found = list_entries(scope, _read(given), limit=SHOWN, cursor=request.GET.get("cursor", ""), ids=IDS_SHOWN)
+        invalid = None
+    except Invalid as problem:
+        found, invalid = Entries([], None), problem
+    context = {
+        "found": found,
+        "given": given,
+        "invalid": invalid,
+        "is_first": not request.GET.get("cursor"),
+        "there": _there(scope, found),
+        "actions": {name: ACTIONS.get(name, name.replace("_", " ").capitalize()) for name in known(scope, "action")},
+        "actors": known(scope, "actor"),
+        "query": _query(scope, given),
+    }
+    template = "memories/audit.html#entries" if wants_fragment(request) else "memories/audit.html"
+    response = render(request, template, context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@require_GET
+@about_instance
+def audit_export(request: ConsoleRequest, scope: Scope) -> HttpResponseBase:
+    given = _given(request.GET)
+    try:
+        filters = _read(given)
+    except Invalid:
+        return redirect(f"/audit?{_query(scope, given)}")
+    format: Format = "jsonl" if request.GET.get("format") == "jsonl" else "csv"
+    name = f"{scope.instance.slug}-audit-{timezone.localdate():%Y-%m-%d}.{format}"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
+    return StreamingHttpResponse(export(scope, filters, format), content_type=FORMATS[format], headers=headers)
+
+
+def _given(query: QueryDict) -> dict[str, str]:
+    return {name: value for name in FILTERS if (value := query.get(name, "").strip())}
+
+
+def _read(given: Mapping[str, Any]) -> AuditFilters:
+    return read(AuditFilters, in_readers_zone(dict(given), MOMENTS))
+
+
+def _query(scope: Scope, given: Mapping[str, str]) -> str:
+    query = QueryDict(mutable=True)
+    query.update({"instance": scope.instance.slug, **given})
+    return query.urlencode()
+
+
+def _there(scope: Scope, found: Entries) -> set[UUID]:
+    """Which of the memories that are named can still be opened."""
+    ids = {id for entry in found.entries for id in entry.memory_ids}
+    return set(readable(scope).filter(id__in=ids).values_list("id", flat=True)) if ids else set()

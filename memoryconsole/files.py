@@ -1,0 +1,62 @@
+"""Files in requests to the API, and in answers."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+from urllib.parse import quote
+
+from django.core.files.uploadedfile import UploadedFile
+from django.http import StreamingHttpResponse
+from rest_framework.parsers import BaseParser, MultiPartParser
+from rest_framework.request import Request
+
+from memoryconsole.endpoints import LengthRequired
+from memoryconsole.errors import Invalid
+from memoryconsole.streams import safe_name
+
+
+class RawParser(BaseParser):
+    """Whatever is sent is the file; it is read by whoever wants it, not into memory."""
+
+    media_type = "*/*"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        return {"file": stream}
+
+
+FILE_PARSERS = [MultiPartParser, RawParser]
+
+
+def file_in(request: Request) -> tuple[Any, str]:
+    """The file that was sent, as a stream, and its name: the field `file` of a form, or the body itself."""
+    if "HTTP_TRANSFER_ENCODING" in request.META and not request.META.get("CONTENT_LENGTH"):
+        raise LengthRequired
+    sent = cast(Mapping[str, Any], request.data)
+    names = set(sent)
+    for name in names - {"file"}:
+        raise Invalid({name: ["Unknown field."]})
+    file = sent.get("file")
+    if isinstance(file, UploadedFile):
+        return file, file.name or "file"
+    if isinstance(file, str) or (file is None and names):
+        raise Invalid({"file": ["Send a file."]})
+    if file is None and "multipart" in str(request.content_type):
+        raise Invalid({"file": ["This field is required."]})
+    return (_Nothing() if file is None else file), "file"
+
+
+class _Nothing:
+    def read(self, size: int = -1) -> bytes:
+        return b""
+
+
+def download(parts: Iterable[str | bytes], *, name: str, content_type: str) -> StreamingHttpResponse:
+    """An answer that a browser saves and never shows, runs or guesses the type of."""
+    ascii_name = safe_name(name).encode("ascii", "replace").decode().replace("?", "_")
+    response = StreamingHttpResponse(parts, content_type=content_type)
+    response["Content-Disposition"] = (
+        f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(safe_name(name))}"
+    )
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    response["Cache-Control"] = "private, no-store"
+    return response

@@ -1,0 +1,45 @@
+"""Files on their way in: never larger than allowed, and with a name that means nothing to a system."""
+
+import re
+from pathlib import PurePosixPath
+from typing import Any
+
+from memoryconsole.errors import Problem
+
+PART = 1024 * 1024
+LONGEST_NAME = 150
+# Also what turns the direction of text around: a name must not look as if it ended otherwise.
+UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f"*/:<>?\\|\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]')
+
+
+class TooLarge(Problem):
+    status = 413
+    code = "too_large"
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"A file may have at most {most:,} bytes.")
+
+
+class Limited:
+    """A stream that ends in an error rather than in a full disk."""
+
+    def __init__(self, stream: Any, most: int) -> None:
+        self._stream = stream
+        self._most = most
+        self.size_read = 0
+
+    def read(self, size: int = -1) -> bytes:
+        part: bytes = self._stream.read(min(size, PART) if size > 0 else PART)
+        self.size_read += len(part)
+        if self.size_read > self._most:
+            raise TooLarge(self._most)
+        return part
+
+
+def safe_name(raw: str) -> str:
+    """A file's own name without folders, signs that mean something to a system, and dots in front."""
+    name = UNSAFE.sub("_", PurePosixPath(raw.replace("\\", "/")).name).strip(" .")
+    stem, dot, ending = name.rpartition(".")
+    if len(name) > LONGEST_NAME and dot and len(ending) <= 16:
+        name = f"{stem[: LONGEST_NAME - len(ending) - 1]}.{ending}"
+    return name[:LONGEST_NAME] or "file"

@@ -1,0 +1,26 @@
+"""Forms with files that are larger than anything that is taken are refused before they fill a disk."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from django.core.files.uploadhandler import FileUploadHandler
+
+# The other fields of a form, and what separates them.
+BESIDE_THE_FILE = 1024 * 1024
+
+
+class UploadLimit(FileUploadHandler):
+    """Stands before the handlers that keep the file."""
+
+    def handle_raw_input(
+        self, input_data: Any, META: Any, content_length: int, boundary: Any, encoding: Any = None
+    ) -> None:
+        if content_length > settings.IMPORT_MAX_BYTES + BESIDE_THE_FILE:
+            raise RequestDataTooBig(f"A file may have at most {settings.IMPORT_MAX_BYTES:,} bytes.")
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> bytes:
+        return raw_data
+
+    def file_complete(self, file_size: int) -> None:
+        return None

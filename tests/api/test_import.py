@@ -1,0 +1,188 @@
+"""POST /api/v1/import"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from instances.models import Instance
+from memories import importing, jobs, uploads
+from memories.models import AuditEntry, Job, Memory
+from memoryconsole import upload_limit
+from tests.api.calling import Answer, Caller, signed_in
+from tests.factories import make_key, make_memories, make_user
+
+URL = "/api/v1/import?instanceId=support-bot"
+
+
+@pytest.fixture(autouse=True)
+def storage(tmp_path: Path, settings: Any) -> Path:
+    settings.MEDIA_ROOT = tmp_path
+    return tmp_path
+
+
+def files(storage: Path) -> list[Path]:
+    return [path for path in storage.rglob("*") if path.is_file()]
+
+
+def send(api: Caller, raw: bytes, *, url: str = URL, type: str = "application/x-ndjson") -> Answer:
+    return api.send("POST", url, raw=raw, type=type)
+
+
+def test_json_lines(api: Caller, storage: Path) -> None:
+    answer = send(api, b'{"content": "Alice likes tea"}\n{"content": ""}\n')
+    assert answer.status == 200
+    assert answer.json["import"] == {
+        "dryRun": False,
+        "rows": 2,
+        "created": 1,
+        "existing": 0,
+        "leftOut": 0,
+        "invalid": 1,
+        "redacted": 0,
+        "droppedLinks": 0,
+        "problems": [{"line": 2, "errors": {"content": ["This may not be empty."]}}],
+    }
+    assert answer.json["job"]["state"] == "done"
+    assert "path" not in answer.json["job"]["payload"]
+    assert Memory.objects.get().source == "import"
+    assert files(storage) == []
+
+
+@pytest.mark.parametrize(
+    ("type", "raw"),
+    [
+        ("text/csv", b"content,importance\nTea,7\n"),
+        ("application/json", b'{"results": [{"memory": "Tea", "user_id": "dev"}]}'),
+        ("text/plain", b"- Tea\n"),
+        ("application/octet-stream", b'{"content": "Tea"}'),
+        ("", b'{"content": "Tea"}'),
+    ],
+)
+def test_formats(api: Caller, type: str, raw: bytes) -> None:
+    for created, existing in ((1, 0), (0, 1)):
+        report = send(api, raw, type=type).json["import"]
+        assert (report["created"], report["existing"], report["invalid"]) == (created, existing, 0)
+    assert Memory.objects.get().content == "Tea"
+
+
+def test_a_form(api: Caller, support: Instance) -> None:
+    file = SimpleUploadedFile("../memories.jsonl", b'{"content": "Tea"}')
+    answer = Answer(api.client.post(URL, {"file": file}, headers=api.headers))
+    assert answer.json["import"]["created"] == 1
+    assert answer.json["job"]["payload"]["name"] == "memories.jsonl"
+    for sent in ({}, {"file": "text"}, {"other": "x"}):
+        answer = Answer(api.client.post(URL, sent, headers=api.headers))
+        assert answer.error == (400, "invalid")
+
+
+def test_a_dry_run(api: Caller, storage: Path) -> None:
+    report = send(api, b'{"content": "Tea"}', url=f"{URL}&dryRun=true").json["import"]
+    assert (report["dryRun"], report["created"]) == (True, 1)
+    assert not Memory.objects.exists()
+    assert files(storage) == []
+
+
+def test_a_large_file_is_for_the_worker(
+    api: Caller, support: Instance, storage: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads, "AT_ONCE", 10)
+    raw = b'{"content": "A secret"}\n{"content": "x", "category": "secret"}\n'
+    answer = send(api, raw)
+    assert answer.status == 202
+    job = answer.json["job"]
+    assert (job["kind"], job["state"], job["total"]) == ("import-memories", "queued", len(raw))
+    assert len(files(storage)) == 1
+    assert files(storage)[0].stat().st_mode & 0o077 == 0
+    queued = ProcrastinateJob.objects.get(task_name="import_memories")
+    assert "secret" not in json.dumps(queued.args)
+    jobs.import_memories(**queued.args)
+    done = api.get(f"/api/v1/jobs/{job['id']}?instanceId=support-bot").json["job"]
+    assert (done["state"], done["done"], done["payload"]["report"]["created"]) == ("done", len(raw), 1)
+    assert done["payload"]["report"]["problems"][0]["line"] == 2
+    assert "secret" not in json.dumps(Job.objects.get().payload)
+    assert files(storage) == []
+    assert Memory.objects.get().content == "A secret"
+
+
+def test_the_worker_acts_for_whoever_asked(support: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "AT_ONCE", 1)
+    send(signed_in(make_user("alice", support)), b'{"content": "Tea"}')
+    jobs.import_memories(**ProcrastinateJob.objects.get(task_name="import_memories").args)
+    assert AuditEntry.objects.get(action="imported").actor == "user alice"
+
+
+def test_an_instance_that_is_gone_leaves_no_file(
+    api: Caller, support: Instance, storage: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads, "AT_ONCE", 1)
+    send(api, b'{"content": "Tea"}')
+    Instance.objects.filter(pk=support.pk).delete()
+    jobs.import_memories(**ProcrastinateJob.objects.get(task_name="import_memories").args)
+    assert files(storage) == []
+
+
+def test_beginning_again_goes_on(api: Caller, support: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "AT_ONCE", 1)
+    monkeypatch.setattr(importing, "BATCH", 2)
+    send(api, b"".join(b'{"content": "%d"}\n' % n for n in range(6)))
+    queued = ProcrastinateJob.objects.get(task_name="import_memories")
+    store, calls = importing._store, []
+
+    def crash(*args: Any, **options: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            raise RuntimeError("power failure")
+        return store(*args, **options)
+
+    monkeypatch.setattr(importing, "_store", crash)
+    with pytest.raises(RuntimeError):
+        jobs.import_memories(**queued.args)
+    assert (Job.objects.get().state, Memory.objects.count()) == ("failed", 4)
+    jobs.import_memories(**queued.args)
+    assert (Job.objects.get().state, Memory.objects.count()) == ("done", 6)
+
+
+def test_too_large(api: Caller, storage: Path, settings: Any) -> None:
+    settings.IMPORT_MAX_BYTES = 100
+    answer = send(api, b'{"content": "x"}\n' * 100)
+    assert answer.error == (413, "too_large")
+    assert not Job.objects.exists()
+    assert files(storage) == []
+
+
+def test_a_form_that_is_too_large_is_not_even_read(
+    api: Caller, storage: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upload_limit, "BESIDE_THE_FILE", 0)
+    settings.IMPORT_MAX_BYTES = 100
+    file = SimpleUploadedFile("memories.jsonl", b'{"content": "x"}' * 100)
+    answer = Answer(api.client.post(URL, {"file": file}, headers=api.headers))
+    assert answer.error == (413, "too_large")
+    assert files(storage) == []
+
+
+def test_bad_input(api: Caller) -> None:
+    assert list(send(api, b"x", url=f"{URL}&format=xml").errors) == ["format"]
+    assert list(send(api, b"x", url=f"{URL}&dryRun=perhaps").errors) == ["dryRun"]
+    answer = send(api, b"a,b\n1,2\n", url=f"{URL}&format=csv")
+    assert answer.errors == {
+        "file": ["file: The first line of a CSV file names the columns, and one of them is content."]
+    }
+
+
+def test_who_may(support: Instance, sales: Instance, storage: Path) -> None:
+    assert send(Caller(make_key(support, read_only=True)), b'{"content": "x"}').error == (403, "read_only")
+    assert send(Caller(make_key(sales)), b'{"content": "x"}').error == (404, "not_found")
+    assert send(signed_in(make_user("alice", support)), b'{"content": "x"}').status == 200
+    assert files(storage) == []
+
+
+def test_an_export_is_an_import(api: Caller, support: Instance, sales: Instance) -> None:
+    make_memories(support, 3)
+    body = api.get("/api/v1/export?instanceId=support-bot").body
+    answer = send(Caller(make_key(sales)), body, url="/api/v1/import?instanceId=sales-bot")
+    assert answer.json["import"]["created"] == 3

@@ -1,0 +1,88 @@
+"""`memory export` and `memory import`"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memories.models import Memory
+from tests.commands.conftest import Shell
+from tests.factories import make_instance, make_memory
+
+
+@pytest.fixture(autouse=True)
+def support_bot(db: None) -> Any:
+    return make_instance("support-bot")
+
+
+@pytest.fixture
+def sales_bot(db: None) -> Any:
+    return make_instance("sales-bot")
+
+
+def export(shell: Shell, *words: str) -> Any:
+    return shell("memory", "export", "--instance", "support-bot", *words)
+
+
+def bring(shell: Shell, *words: str, instance: str = "sales-bot", **how: Any) -> Any:
+    return shell("memory", "import", *words, "--instance", instance, **how)
+
+
+def test_through_a_pipe(shell: Shell, support_bot: Any, sales_bot: Any) -> None:
+    make_memory(support_bot, "Grüße\naus Köln", tags=["a"])
+    make_memory(support_bot, "Bread")
+    ran = export(shell)
+    assert (ran.code, ran.err) == (0, "2 memories of support-bot.\n")
+    assert [json.loads(line)["content"] for line in ran.out.splitlines()] == ["Grüße\naus Köln", "Bread"]
+    again = bring(shell, "-", stdin=ran.out.encode())
+    assert (again.code, again.out, again.err) == (0, "2 memories created.\n", "")
+    assert bring(shell, "-", stdin=ran.out.encode()).out == "0 memories created.\n2 rows there already.\n"
+
+
+def test_through_a_file(shell: Shell, support_bot: Any, sales_bot: Any, tmp_path: Path) -> None:
+    make_memory(support_bot, "=1+1", tags=["a"])
+    make_memory(support_bot, "Bread")
+    file = tmp_path / "out.csv"
+    ran = export(shell, "--format", "csv", "--output", str(file), "--tag", "a")
+    assert ran.out == f"Wrote 1 memory to {file}\n"
+    assert bring(shell, str(file)).code == 0
+    assert Memory.objects.get(instance=sales_bot).content == "=1+1"
+    assert export(shell, "--output", str(file), "--json").json == {"exported": 2, "file": str(file)}
+
+
+def test_a_dry_run_reports_by_line(shell: Shell, sales_bot: Any, tmp_path: Path) -> None:
+    file = tmp_path / "in.jsonl"
+    file.write_text('{"content": "a"}\n{"content": "b", "importance": 11}\n{"content": "password: hunter22"}\n')
+    ran = bring(shell, str(file), "--dry-run")
+    assert ran.err == "Line 2: importance: Must be at most 10.\n"
+    assert ran.out.splitlines() == [
+        "2 memories would be created.",
+        "1 row with problems, not to be imported.",
+        "Credentials in 1 row replaced.",
+    ]
+    report = bring(shell, str(file), "--dry-run", "--json").json["import"]
+    assert (report["dryRun"], report["created"], report["invalid"]) == (True, 2, 1)
+    assert not Memory.objects.exists()
+
+
+def test_formats(shell: Shell, sales_bot: Any) -> None:
+    assert bring(shell, "-", "--format", "chatgpt", stdin=b"- Likes tea\n").out == "1 memory created.\n"
+    ran = bring(shell, "-", "--format", "xml", stdin=b"")
+    assert (ran.code, ran.err) == (2, "--format: Choose one of: jsonl, csv, mem0, chatgpt.\n")
+
+
+@pytest.mark.parametrize("words", [["/no/such/file"], ["/tmp"]])
+def test_files_that_cannot_be_read(shell: Shell, sales_bot: Any, words: list[str]) -> None:
+    ran = bring(shell, *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"{words[0]} cannot be read: " in ran.err
+
+
+def test_a_file_that_cannot_be_written(shell: Shell) -> None:
+    ran = export(shell, "--output", "/no/such/folder/x")
+    assert (ran.code, ran.err) == (2, "/no/such/folder/x cannot be written: No such file or directory.\n")
+
+
+def test_no_such_instance(shell: Shell) -> None:
+    assert bring(shell, "-", instance="nobody", stdin=b"").code == 3

@@ -1,0 +1,457 @@
+"""Export and import: nothing is lost on the way, nothing comes twice, and every problem has a line."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from accounts.access import Actor, Scope
+from instances.models import Instance
+from memories import importing, jobs
+from memories.draft import MemoryChanges
+from memories.exporting import export
+from memories.filters import Filters
+from memories.formats.reading import Format, rows_of
+from memories.formats.table import COLUMNS, from_cells, table_text
+from memories.importing import Report, import_file
+from memories.models import AuditEntry, Chunk, Embedding, Memory, MemoryVersion
+from memories.search import search
+from memories.store import change, find_memory, save
+from memories.vocabulary import Category, Role
+from memoryconsole.errors import Invalid, NotAllowed
+from memoryconsole.ids import uuid7
+from tests.factories import make_conversation, make_instance, make_memory, scope_of
+
+pytestmark = pytest.mark.django_db
+EVERYTHING = Filters(include_superseded=True)
+
+
+@pytest.fixture
+def bot() -> Instance:
+    return make_instance("support-bot")
+
+
+@pytest.fixture
+def other() -> Instance:
+    return make_instance("sales-bot")
+
+
+def exported(instance: Instance, filters: Filters = EVERYTHING, format: Any = "jsonl", **options: Any) -> str:
+    return "".join(export(scope_of(instance), filters, format, **options))
+
+
+def brought_in(instance: Instance, text: str | bytes, format: Format | None = None, **options: Any) -> Report:
+    raw = text.encode() if isinstance(text, str) else text
+    return import_file(scope_of(instance), io.BytesIO(raw), format, **options)
+
+
+def lines(*rows: Any) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def contents(instance: Instance) -> list[str]:
+    return sorted(Memory.objects.filter(instance=instance).values_list("content", flat=True))
+
+
+def told(report: Report) -> dict[str, int]:
+    counts = {name: getattr(report, name) for name in ("rows", "created", "existing", "left_out", "invalid")}
+    return {name: n for name, n in counts.items() if n}
+
+
+# There and back again
+
+
+def full_life(bot: Instance) -> None:
+    conversation = make_conversation(bot, "Hello", "Hi")
+    scope = scope_of(bot)
+    tea = make_memory(
+        bot,
+        "Alice likes tea",
+        key="drink",
+        owner="alice",
+        visibility="private",
+        tags=["a,b", "=c"],
+        pinned=True,
+        evidence={"corroborated": 2, "domains": ["x"]},
+        confidence=0.25,
+        summary="tea",
+        role="identity",
+        category="preference",
+        importance=9,
+        occurredAt="2026-05-12T15:00:00.123456Z",
+        expiresAt="2100-01-01T00:00:00Z",
+        channel="phone",
+        source="crm",
+        sourceConversationId=str(conversation.id),
+    )
+    change(scope, tea.id, MemoryChanges(content="Alice likes green tea", supersede_reason="more precise"))
+    change(scope, tea.id, MemoryChanges(importance=8))
+    make_memory(bot, "Seats: 10", key="seats")
+    save(
+        scope,
+        importing.read(
+            importing.ImportedMemory.__bases__[0],
+            {"content": "Seats: 12", "key": "seats", "dedupe": "create", "supersedeReason": "grew"},
+        ),
+    )
+    make_memory(bot, "Twice")
+    make_memory(bot, "Twice", category="fact")
+    Memory.objects.filter(id=tea.id).update(access_count=3, last_accessed_at=timezone.now())
+
+
+def as_seen(instance: Instance) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in exported(instance).splitlines()]
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv"])
+def test_there_and_back_again(bot: Instance, other: Instance, format: str) -> None:
+    full_life(bot)
+    report = brought_in(other, exported(bot, format=format))
+    assert told(report) == {"rows": 5, "created": 5}
+    before, after = as_seen(bot), as_seen(other)
+    assert report.dropped_links == 1
+    before[0]["sourceConversationId"] = None
+    if format == "csv":
+        del before[0]["versions"]
+    assert after == before
+    assert told(brought_in(other, exported(bot, format=format))) == {"rows": 5, "existing": 5}
+    assert told(brought_in(bot, exported(bot, format=format))) == {"rows": 5, "existing": 5}
+
+
+def test_sources_that_are_here_stay(bot: Instance) -> None:
+    conversation = make_conversation(bot, "Hello", "Hi")
+    make_memory(bot, "One", sourceConversationId=str(conversation.id))
+    make_memory(bot, "Two", sourceConversationId=str(conversation.id))
+    text = exported(bot)
+    before = as_seen(bot)
+    Memory.objects.all().delete()
+    assert brought_in(bot, text).dropped_links == 0
+    assert as_seen(bot) == before
+    positions = dict(Memory.objects.values_list("content", "conversation_position"))
+    assert positions == {"One": 1, "Two": 2}
+
+
+def test_earlier_texts_are_found_again(bot: Instance, other: Instance) -> None:
+    full_life(bot)
+    brought_in(other, exported(bot))
+    assert MemoryVersion.objects.filter(instance=other).count() == 2
+    found = search(scope_of(other), "Alice likes tea", EVERYTHING, mode="keyword").hits
+    assert {(hit.memory.content, hit.version.number if hit.version else None) for hit in found[:1]} <= {
+        ("Alice likes green tea", 1), ("Alice likes green tea", None),
+    }  # fmt: skip
+    live = Chunk.objects.filter(instance=other, live=True).count()
+    assert live == Chunk.objects.filter(instance=bot, live=True).count()
+    assert Chunk.objects.filter(instance=other).count() == Chunk.objects.filter(instance=bot).count()
+    superseded = Memory.objects.get(instance=other, status="superseded")
+    assert find_memory(scope_of(other), superseded.superseded_by_id).content == "Seats: 12"
+
+
+def test_vectors_come_along_when_the_model_is_the_same() -> None:
+    bot, same = make_instance(embedder="offline"), make_instance(embedder="offline")
+    without = make_instance()
+    make_memory(bot, "Alice likes tea")
+    make_memory(bot, "Chapter one. " * 300)
+    jobs.embed_memories(str(bot.id))
+    text = exported(scope_of(bot).instance, vectors=True)
+    assert '"vectors"' not in exported(scope_of(bot).instance)
+    brought_in(same, text)
+    rows = Embedding.objects.filter(instance=same).values_list("vector", flat=True)
+    originals = Embedding.objects.filter(instance=bot).values_list("vector", flat=True)
+    assert sorted(map(str, rows)) == sorted(map(str, originals))
+    assert set(Memory.objects.filter(instance=same).values_list("embedding", flat=True)) == {"ready"}
+    assert scope_of(same).instance.embedding_model == scope_of(bot).instance.embedding_model
+    assert search(scope_of(same), "tea", Filters()).mode == "hybrid"
+    brought_in(without, text)
+    assert not Embedding.objects.filter(instance=without).exists()
+    assert set(Memory.objects.filter(instance=without).values_list("embedding", flat=True)) == {"pending"}
+
+
+TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc"), include_characters="\n\t\r'=+-@\""), max_size=30)
+WORDS = TEXT.map(str.strip).filter(bool)
+DRAFTS = st.fixed_dictionaries(
+    {"content": WORDS},
+    optional={
+        "summary": TEXT,
+        "category": st.sampled_from(Category.values),
+        "role": st.sampled_from(Role.values),
+        "importance": st.integers(1, 10),
+        "confidence": st.floats(0, 1),
+        "tags": st.lists(TEXT, max_size=4),
+        "pinned": st.booleans(),
+        "owner": WORDS,
+        "channel": TEXT,
+        "occurredAt": st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)).map(datetime.isoformat),
+        "evidence": st.dictionaries(TEXT, st.none() | st.booleans() | st.integers(-9, 9) | TEXT, max_size=3),
+    },
+)
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv"])
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
+@given(drafts=st.lists(DRAFTS, min_size=1, max_size=6), edits=st.lists(WORDS, max_size=3))
+def test_whatever_is_remembered_comes_back_row_by_row(
+    format: str, drafts: list[dict[str, Any]], edits: Sequence[str]
+) -> None:
+    bot, other = make_instance(), make_instance()
+    memories = [make_memory(bot, **draft) for draft in drafts]
+    for text in edits:
+        change(scope_of(bot), memories[0].id, MemoryChanges(content=text))
+    report = brought_in(other, exported(bot, format=format))
+    assert told(report) == {"rows": len(drafts), "created": len(drafts)}
+    before, after = as_seen(bot), as_seen(other)
+    if format == "csv":
+        before = [{name: value for name, value in row.items() if name != "versions"} for row in before]
+    assert after == before
+    assert told(brought_in(other, exported(bot, format=format))) == {"rows": len(drafts), "existing": len(drafts)}
+
+
+@given(TEXT, TEXT)
+def test_no_cell_is_a_formula_and_none_is_changed(content: str, tag: str) -> None:
+    row = dict.fromkeys(COLUMNS) | {"content": content, "tags": [tag], "pinned": False}
+    (cells,) = csv.reader(io.StringIO(table_text([row]), newline=""))
+    assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r")) for cell in cells)
+    read = from_cells(dict(zip(COLUMNS, cells, strict=True)))
+    assert (read.get("content", ""), read["tags"]) == (content, [tag])
+
+
+# Who may take what out
+
+
+def test_only_what_the_reader_may_read(bot: Instance, other: Instance) -> None:
+    make_memory(bot, "Everybody's")
+    make_memory(bot, "Bob's", visibility="private", owner="bob")
+    make_memory(bot, "Gone", expiresAt="2020-01-01T00:00:00Z")
+    make_memory(other, "Shared by another instance", visibility="team")
+    alice = Scope(bot, Actor(kind="user", name="alice"))
+    assert [json.loads(row)["content"] for row in "".join(export(alice, Filters())).splitlines()] == ["Everybody's"]
+    assert "Bob's" in exported(bot)
+    assert "Shared" not in exported(bot)
+    assert "Gone" not in exported(bot)
+
+
+def test_filters_narrow_and_the_log_keeps_who_took_what(bot: Instance) -> None:
+    make_memory(bot, "Tea", tags=["drink"])
+    make_memory(bot, "Bread", tags=["food"])
+    assert "Bread" not in exported(bot, Filters(tag=["drink"]))
+    entry = AuditEntry.objects.filter(action="exported").latest("id")
+    assert (entry.actor, entry.detail) == ("shell server", {"format": "jsonl", "filters": ["tag"]})
+
+
+# What is there already
+
+
+def test_by_key_and_by_content(bot: Instance) -> None:
+    make_memory(bot, "Alice likes tea")
+    make_memory(bot, "Ten seats", key="seats")
+    rows = lines(
+        {"content": "Alice likes tea"},
+        {"content": "Ten seats", "key": "seats"},
+        {"content": "Twelve seats", "key": "seats"},
+        {"content": "Twelve seats", "key": "seats", "owner": "acme"},
+        {"content": "New"},
+        {"content": "New"},
+    )
+    for _ in range(2):
+        report = brought_in(bot, rows)
+        assert report.problems == [
+            {"line": 3, "errors": {"key": ["Another memory has this key, and says something else."]}}
+        ]
+    assert told(report) == {"rows": 6, "existing": 5, "invalid": 1}
+    assert contents(bot) == ["Alice likes tea", "New", "Ten seats", "Twelve seats"]
+
+
+def test_over_batches(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "BATCH", 2)
+    rows = lines(*({"content": f"Memory {n % 4}"} for n in range(9)))
+    seen: list[int] = []
+    report = brought_in(bot, rows, progress=lambda report, position: seen.append(position))
+    assert told(report) == {"rows": 9, "created": 4, "existing": 5}
+    assert seen[-1] == len(rows)
+    assert len(seen) == 5
+
+
+def test_what_is_private_to_others_is_no_secret_to_find_out(bot: Instance) -> None:
+    make_memory(bot, "Bob's secret", visibility="private", owner="bob")
+    alice = Scope(bot, Actor(kind="user", name="alice"))
+    row = lines({"content": "Bob's secret", "owner": "bob"})
+    assert told(import_file(alice, io.BytesIO(row.encode()))) == {"rows": 1, "created": 1}
+
+
+def test_ids_that_are_not_ours_are_made_anew(bot: Instance) -> None:
+    wrong = str(uuid7())
+    rows = lines(
+        {"content": "a", "id": "123e4567-e89b-42d3-a456-426614174000"},
+        {"content": "b", "id": wrong, "createdAt": "2020-01-01T00:00:00Z"},
+    )
+    brought_in(bot, rows)
+    ids = {str(id) for id in Memory.objects.values_list("id", flat=True)}
+    assert wrong not in ids
+    assert all(id[14] == "7" for id in ids)
+    listed = Memory.objects.filter(instance=bot).order_by("-id").values_list("content", flat=True)
+    assert list(listed) == ["a", "b"], "what is older stands behind"
+
+
+# A dry run, and what is wrong
+
+
+def test_a_dry_run_stores_nothing(bot: Instance) -> None:
+    rows = lines({"content": "a"}, {"content": ""}, {"content": "b", "importance": 99})
+    report = brought_in(bot, rows, dry_run=True)
+    assert told(report) == {"rows": 3, "created": 1, "invalid": 2}
+    assert not Memory.objects.exists()
+    assert not AuditEntry.objects.filter(action="imported").exists()
+
+
+@pytest.mark.parametrize(
+    ("row", "errors"),
+    [
+        ('{"content": ""}', {"content": ["This may not be empty."]}),
+        ('{"contnet": "x"}', {"content": ["This field is required."], "contnet": ["Unknown field."]}),
+        ('{"content": "x", "category": "colour"}', None),
+        ('{"content": "x", "createdAt": "2999-01-01T00:00:00Z"}', {"createdAt": ["This is in the future."]}),
+        ('{"content": "x", "versions": [{"version": 0}]}', None),
+        ('{"content": "x", "vectors": {"model": "m", "byText": {"aa": "AAAA"}}}', None),
+        ('{"content": "x", "visibility": "private"}', {"owner": ["A private memory needs an owner."]}),
+        ("{", {"row": ["This is not JSON: Expecting property name enclosed in double quotes."]}),
+        ("[1]", {"row": ["This is not an object."]}),
+        ("7", {"row": ["This is not an object."]}),
+        ("[" * 100_000, None),
+    ],
+)
+def test_problems_by_line(bot: Instance, row: str, errors: dict[str, list[str]] | None) -> None:
+    report = brought_in(bot, f'{{"content": "good"}}\n\n{row}\n{{"content": "also good"}}\n', "jsonl")
+    assert told(report) == {"rows": 3, "created": 2, "invalid": 1}
+    (problem,) = report.problems
+    assert problem["line"] == 3
+    assert errors is None or problem["errors"] == errors
+
+
+def test_bytes_that_are_no_text(bot: Instance) -> None:
+    report = brought_in(bot, b'{"content": "a"}\n{"content": "\xff"}\n{"content": "b"}', "jsonl")
+    assert told(report) == {"rows": 3, "created": 2, "invalid": 1}
+
+
+def test_only_the_first_problems_are_kept(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "PROBLEMS_SHOWN", 3)
+    report = brought_in(bot, "{\n" * 10, "jsonl")
+    assert (report.invalid, [problem["line"] for problem in report.problems]) == (10, [1, 2, 3])
+
+
+def test_credentials_are_replaced_and_expired_ones_left_out(bot: Instance) -> None:
+    rows = lines(
+        {"content": "password: hunter22", "versions": []},
+        {"content": "Gone", "expiresAt": (datetime.now(UTC) - timedelta(days=1)).isoformat()},
+    )
+    report = brought_in(bot, rows)
+    assert (report.redacted, report.left_out) == (1, 1)
+    assert "hunter22" not in str(contents(bot))
+
+
+def test_an_empty_file(bot: Instance) -> None:
+    for empty in ("", "\n\n", "[]", "content\n"):
+        assert told(brought_in(bot, empty)) == {}
+
+
+def test_who_may_only_read(bot: Instance) -> None:
+    with pytest.raises(NotAllowed):
+        import_file(Scope(bot, Actor(kind="key", name="reader", read_only=True)), io.BytesIO(b""))
+
+
+# Other formats
+
+
+def test_a_table_by_hand(bot: Instance) -> None:
+    text = '\ufeffcontent,category,tags,importance\r\n"Alice, who\nlikes tea",fact,"tea, alice",7\r\nBob,,,\r\n'
+    assert told(brought_in(bot, text)) == {"rows": 2, "created": 2}
+    alice = Memory.objects.get(category="fact")
+    assert (alice.content, alice.tags, alice.importance) == ("Alice, who\nlikes tea", ["tea", "alice"], 7)
+
+
+def test_tables_that_are_none(bot: Instance) -> None:
+    with pytest.raises(Invalid, match="one of them is content"):
+        brought_in(bot, "a,b\n1,2\n", "csv")
+    with pytest.raises(Invalid, match="Unknown columns: colour"):
+        brought_in(bot, "content,colour\n1,2\n", "csv")
+    report = brought_in(bot, 'content,owner\na\nb,c,d\n"e,f\n', "csv")
+    assert [problem["line"] for problem in report.problems] == [2, 3, 4]
+
+
+MEM0 = {
+    "count": 2,
+    "results": [
+        {
+            "id": "892db2ae-06d9-49e5-8b3e-585ef9b85b8e",
+            "memory": "Dev works at Acme",
+            "hash": "abc",
+            "user_id": "dev",
+            "metadata": {"category": "fact", "team": "core"},
+            "categories": ["work"],
+            "created_at": "2025-01-02T03:04:05.000000-08:00",
+            "updated_at": None,
+        },
+        {"id": "x", "memory": "Likes tea", "user_id": "dev", "agent_id": "bot", "created_at": "2025-02-02T00:00:00Z"},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [json.dumps(MEM0), json.dumps(MEM0, indent=2), json.dumps(MEM0["results"]), lines(*MEM0["results"])],  # type: ignore[arg-type, misc]
+)
+def test_mem0(bot: Instance, text: str) -> None:
+    for created in (2, 0):
+        assert brought_in(bot, text).created == created
+    work = Memory.objects.get(category="fact")
+    assert (work.content, work.owner, work.source, work.tags) == ("Dev works at Acme", "dev", "mem0", ["work"])
+    assert (work.evidence, work.created_at.isoformat()) == ({"team": "core"}, "2025-01-02T11:04:05+00:00")
+    assert Memory.objects.get(content="Likes tea").evidence == {"agentId": "bot"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Likes tea\n\n- Works at Acme\n",
+        '["Likes tea", "Works at Acme"]',
+        '[{"content": "Likes tea", "created_at": 1735689600.5}, {"content": "Works at Acme", "enabled": true}]',
+        '{"memories": [{"content": "Likes tea"},\n {"content": "Works at Acme"}, {"content": "x", "enabled": false}]}',
+        "1. Likes tea\n2) Works at Acme",
+        "[2025-03-01] - Likes tea\n• Works at Acme",
+    ],
+)
+def test_chatgpt(bot: Instance, text: str) -> None:
+    assert brought_in(bot, text).created == 2
+    assert contents(bot) == ["Likes tea", "Works at Acme"]
+    assert set(Memory.objects.values_list("source", flat=True)) == {"chatgpt"}
+
+
+def test_a_long_list_is_read_in_parts() -> None:
+    items = [{"memory": f"Memory {n} " + "x" * (n % 700), "user_id": "dev"} for n in range(3000)]
+    text = '{"note": "[results]", "results" : ' + json.dumps(items, indent=1) + ', "count": 3000}'
+    rows = list(rows_of(io.BytesIO(text.encode())))
+    assert [row.fields["content"] for row in rows] == [item["memory"] for item in items]
+    assert rows[1].line == text[: text.index('{\n  "memory": "Memory 1 ')].count("\n") + 1
+
+
+def test_a_list_that_breaks_off() -> None:
+    first, second = rows_of(io.BytesIO(b'[{"memory": "a"},\n {"memory": "b"'), "mem0")
+    assert (first.fields["content"], second.line, second.problem) == (
+        "a", 2, "This is not JSON; the rest of the file was not read.",
+    )  # fmt: skip
+    for text in (b'{"memory": 1', b'{\n"a": 1}', b'["\xff"]'):
+        (row,) = rows_of(io.BytesIO(text), "chatgpt")
+        assert row.problem
+
+
+def test_the_api_s_own_list(bot: Instance) -> None:
+    make_memory(bot, "Tea", category="preference", importance=9)
+    text = json.dumps({"total": 1, "memories": as_seen(bot)})
+    other = make_instance()
+    brought_in(other, text)
+    assert as_seen(other) == as_seen(bot)

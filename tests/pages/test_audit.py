@@ -1,0 +1,143 @@
+"""/audit and /audit/export"""
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from instances.models import Instance
+from memories.deletion import delete_memory
+from memories.models import AuditEntry
+from tests.factories import make_memories, make_memory, scope_of
+
+pytestmark = pytest.mark.django_db
+URL = "/audit?instance=support-bot"
+
+
+def text(response: Any) -> str:
+    assert response.status_code == 200
+    content: bytes = response.getvalue() if response.streaming else response.content
+    return content.decode()
+
+
+def test_it_says_who_did_what_to_which_memory(alice: Client, support: Instance) -> None:
+    kept, gone = make_memory(support, "A secret text"), make_memory(support)
+    delete_memory(scope_of(support), gone.id)
+    page = text(alice.get(URL))
+    assert "shell server" in page
+    assert f'href="/memory/{kept.id}?instance=support-bot"' in page
+    assert f'href="/memory/{gone.id}' not in page
+    assert f"memoryId={gone.id}" in page
+    assert "Deleted" in page
+    assert "A secret text" not in page
+
+
+def test_a_member_finds_it_in_the_navigation(alice: Client, support: Instance) -> None:
+    assert 'href="/audit?instance=support-bot"' in text(alice.get("/memory?instance=support-bot"))
+
+
+def test_empty(alice: Client) -> None:
+    assert "Nothing has happened yet" in text(alice.get(URL))
+
+
+def test_filters(alice: Client, support: Instance) -> None:
+    first, second = make_memory(support), make_memory(support)
+    delete_memory(scope_of(support), first.id)
+    assert str(second.id) not in text(alice.get(f"{URL}&memoryId={first.id}")).split('id="entries"')[1]
+    deleted = text(alice.get(f"{URL}&action=deleted")).split('id="entries"')[1]
+    assert (str(first.id) in deleted, str(second.id) in deleted) == (True, False)
+    assert "Nothing of this kind" in text(alice.get(f"{URL}&actor=user+nobody"))
+    assert "Nothing of this kind" in text(alice.get(f"{URL}&createdBefore=2020-01-01T00:00"))
+    assert str(second.id) in text(alice.get(f"{URL}&createdAfter=2020-01-01T00:00&actor=shell+server"))
+
+
+@pytest.mark.parametrize("query", ["memoryId=x", "createdAfter=yesterday", "cursor=x", f"actor={'x' * 201}"])
+def test_a_wrong_filter_is_named(alice: Client, support: Instance, query: str) -> None:
+    make_memory(support)
+    page = text(alice.get(f"{URL}&{query}"))
+    assert "This filter cannot be used" in page
+    assert f"<b>{query.split('=')[0]}</b>" in page
+
+
+def test_pages(alice: Client, support: Instance) -> None:
+    for _ in range(60):
+        make_memory(support)
+    response = alice.get(URL)
+    first = response.context["found"]
+    assert "Older" in text(response)
+    response = alice.get(f"{URL}&cursor={first.next_cursor}")
+    rest = response.context["found"]
+    assert (len(first.entries), len(rest.entries), rest.next_cursor) == (50, 10, None)
+    assert not {entry.row.id for entry in first.entries} & {entry.row.id for entry in rest.entries}
+    assert "Latest" in text(response)
+    fragment = text(alice.get(URL, headers={"HX-Request": "true"}))
+    assert "<html" not in fragment
+    assert "Older" in fragment
+
+
+def test_only_the_first_ids_of_many_are_shown(alice: Client, support: Instance) -> None:
+    make_memories(support, 10)
+    assert "and 7 more" in text(alice.get(URL))
+
+
+def test_export_as_csv_has_a_line_per_memory(alice: Client, support: Instance, sales: Instance) -> None:
+    memories = make_memories(support, 3)
+    delete_memory(scope_of(support), memories[0].id)
+    make_memory(sales)
+    response = alice.get("/audit/export?instance=support-bot&format=csv")
+    assert response.headers["Content-Disposition"].startswith('attachment; filename="support-bot-audit-')
+    rows = list(csv.DictReader(io.StringIO(text(response))))
+    assert [row["action"] for row in rows] == ["deleted", "created", "created", "created"]
+    assert {row["memoryId"] for row in rows} == {str(memory.id) for memory in memories}
+
+
+def test_export_as_jsonl_with_filters(alice: Client, support: Instance) -> None:
+    memories = make_memories(support, 3)
+    delete_memory(scope_of(support), memories[0].id)
+    response = alice.get("/audit/export?instance=support-bot&format=jsonl&action=created")
+    (entry,) = [json.loads(line) for line in text(response).splitlines()]
+    assert entry["memoryIds"] == [str(memory.id) for memory in memories]
+    assert (entry["action"], entry["actor"], entry["memories"]) == ("created", "shell server", 3)
+
+
+def test_export_in_several_parts(alice: Client, support: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memories.audit_log.EXPORTED_AT_ONCE", 2)
+    for _ in range(5):
+        make_memory(support)
+    lines = text(alice.get("/audit/export?instance=support-bot&format=jsonl")).splitlines()
+    assert len({json.loads(line)["id"] for line in lines}) == len(lines) == 5
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)"])
+def test_a_spreadsheet_finds_no_formula(alice: Client, support: Instance, name: str) -> None:
+    make_memory(support)
+    AuditEntry.objects.filter(instance=support).update(actor=name)
+    (row,) = csv.DictReader(io.StringIO(text(alice.get("/audit/export?instance=support-bot"))))
+    assert row["actor"] == f"'{name}"
+
+
+def test_a_wrong_filter_exports_nothing(alice: Client, support: Instance) -> None:
+    response = alice.get("/audit/export?instance=support-bot&memoryId=x")
+    assert response.status_code == 302
+    assert response.headers["Location"] == "/audit?instance=support-bot&memoryId=x"
+
+
+def test_a_superadmin_is_seen_reading_private_memories(superadmin: Client, alice: Client, support: Instance) -> None:
+    memory = make_memory(support, "Bob's secret text", visibility="private", owner="bob")
+    for page in (f"/memory/{memory.id}", "/memory", "/memory"):
+        superadmin.get(f"{page}?instance=support-bot")
+    superadmin.get("/memory?instance=support-bot&search=secret")
+    entry = AuditEntry.objects.get(instance=support, action="read_private")
+    assert (entry.actor, entry.memory_ids) == ("user root", [memory.id])
+    page = text(alice.get(URL))
+    assert "Read a private memory" in page
+    assert "secret text" not in page
+
+
+def test_search_alone_is_noted_too(superadmin: Client, support: Instance) -> None:
+    memory = make_memory(support, "Bob's secret text", visibility="private", owner="bob")
+    superadmin.get("/memory?instance=support-bot&search=secret")
+    assert AuditEntry.objects.get(action="read_private").memory_ids == [memory.id]
