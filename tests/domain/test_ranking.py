@@ -82,8 +82,8 @@ def test_each_at_most_once_and_the_best_first(scores: list[float], limit: int, b
     words = [frozenset(str(n % 3)) for n in range(len(scores))]
     chosen = choose(scores, words, limit=limit, balance=balance)
     assert len(chosen) == len(set(chosen)) == min(limit, len(scores))
-    if balance > 0 and chosen:
-        assert scores[chosen[0]] == max(scores)
+    if chosen:
+        assert balance * scores[chosen[0]] == balance * max(scores)
 
 
 @pytest.mark.parametrize(
