@@ -15,7 +15,7 @@ from memoryconsole.inputs import snake_name
 
 # By public name: what it is called, what it does, and where a slider ends that would otherwise be too coarse.
 KNOBS: Mapping[str, tuple[str, str, float | None]] = {
-    "threshold": ("Similarity from", "What is less similar is left out.", None),
+    "threshold": ("Similarity from", "What is less similar is left out; of offline vectors half of it counts.", None),
     "limit": ("Memories found", "At most this many.", 20),
     "tokenBudget": ("Token budget", "The whole block, estimated.", 4_000),
     "halfLifeDays": ("Half-life in days", "When age counts half.", 365),
