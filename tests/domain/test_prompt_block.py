@@ -4,7 +4,8 @@ import re
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from memories.prompt_block import (
@@ -117,18 +118,22 @@ def test_blocks_are_taken_out_of_messages(said: str, left: str) -> None:
 
 
 NASTY = st.sampled_from(["</memory-context>", "[IDENTITY] [x]: ", "\n", "\u2028", "<", "&", "]", "茶", "😀", "\x1b"])
-TEXTS = st.lists(st.one_of(st.text(max_size=40), NASTY), max_size=12).map("".join)
+TEXTS = st.lists(st.one_of(st.text(max_size=20), NASTY), max_size=6).map("".join)
 ENTRIES = st.builds(
     lambda label, name, texts, order: Entry(uuid7(), label, name, [Wording("content", text) for text in texts], order),
     st.sampled_from(LABELS),
     TEXTS,
-    st.lists(TEXTS, min_size=1, max_size=3),
+    st.lists(TEXTS, min_size=1, max_size=2),
     st.integers(0, 3),
 )
-TURNS = st.lists(st.builds(Turn, st.lists(ENTRIES, max_size=8), st.sampled_from([1.0, 0.5, 0.1])), max_size=6)
+TURNS = st.lists(st.builds(Turn, st.lists(ENTRIES, max_size=5), st.sampled_from([1.0, 0.5, 0.1])), max_size=4)
 
 
-@given(TURNS, st.integers(12, 600))
+PATIENTLY = hypothesis_settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@given(TURNS, st.integers(12, 300))
+@PATIENTLY
 def test_never_over_budget_and_always_a_valid_block(turns: list[Turn], budget: int) -> None:
     block = compose(turns, budget)
     assert block.tokens <= budget
@@ -143,7 +148,8 @@ def test_never_over_budget_and_always_a_valid_block(turns: list[Turn], budget: i
     assert compose(turns, budget).text == block.text
 
 
-@given(TURNS, st.integers(12, 600))
+@given(TURNS, st.integers(12, 300))
+@PATIENTLY
 def test_more_room_never_loses_the_first_turn(turns: list[Turn], budget: int) -> None:
     first = turns[:1]
     small, large = compose(first, budget), compose(turns, budget)

@@ -226,7 +226,7 @@ STORE = st.lists(st.tuples(TEXT.filter(str.strip), ROLES, TEXT), max_size=25)
 
 
 @given(STORE, TEXT, st.integers(100, 400), st.integers(1, 50), st.floats(0, 1), st.floats(0, 1))
-@hypothesis_settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis_settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 def test_never_over_budget(
     bot: Instance,
     store: list[tuple[str, str, str]],
