@@ -80,6 +80,19 @@ class Server:
             self.process.wait(20)
 
 
+def start_worker() -> None:
+    """The worker as `up` runs it; it ends with this process."""
+    command = [sys.executable, str(ROOT / "manage.py"), "worker", "--parent", str(os.getpid())]
+    process = subprocess.Popen(command)
+    atexit.register(process.wait, 20)
+    atexit.register(process.terminate)
+
+
+def throw_away(directory: Path) -> None:
+    """When this process ends."""
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+
+
 def _throw_away(data_dir: Path) -> None:
     from django.db import connection
 

@@ -34,27 +34,30 @@ class Console:
         return json.loads(answer)
 
     def raw(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
-        try:
-            return self._raw(method, path, body)
-        except http.client.RemoteDisconnected:
-            # The server closes a connection that nobody has used for a while.
-            del self._local.connection
-            return self._raw(method, path, body)
-
-    def _raw(self, method: str, path: str, body: object) -> tuple[int, bytes]:
-        connection = self._connection()
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
-        connection.request(method, f"/api/v1{path}", json.dumps(body) if body is not None else None, headers)
+        sent = json.dumps(body) if body is not None else None
+        try:
+            return self._exchange(method, path, sent, headers)
+        except (ConnectionError, http.client.RemoteDisconnected):
+            # A server hangs up on whoever has been silent for long.
+            del self._local.connection
+            return self._exchange(method, path, sent, headers)
+
+    def _exchange(self, method: str, path: str, sent: str | None, headers: dict[str, str]) -> tuple[int, bytes]:
+        connection = self._connection()
+        connection.request(method, f"/api/v1{path}", sent, headers)
         response = connection.getresponse()
         return response.status, response.read()
 
     def _connection(self) -> http.client.HTTPConnection:
-        if not hasattr(self._local, "connection"):
+        kept: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
+        if kept is None:
             address = urlsplit(self.url)
-            self._local.connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=120)
-            self._local.connection.connect()
-            self._local.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return self._local.connection
+            kept = http.client.HTTPConnection(address.hostname or "", address.port, timeout=120)
+            kept.connect()
+            self._local.connection = kept
+            kept.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return kept
 
     def worker(self) -> int:
         """The process of the worker; 0 while there is none."""

@@ -1,0 +1,93 @@
+"""An OpenAI-compatible embeddings API that knows its vectors beforehand, and may ask another one for the rest."""
+
+import json
+import os
+import urllib.request
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from struct import unpack
+from threading import Thread
+from typing import Any
+
+DIMENSIONS = 1536
+MODEL = os.environ.get("EMBEDDING_MODEL", "text-embedding-3-small")
+BATCH = 128
+
+
+class EmbeddingServer:
+    """Vectors are bytes, single precision: nothing is computed while others are measured."""
+
+    def __init__(self, upstream: str = "", key: str = "") -> None:
+        self.upstream, self.key = upstream, key
+        self.known: dict[str, bytes] = {}
+        self._http = _Http(("127.0.0.1", 0), _Handler)
+        self._http.embeddings = self
+        self.url = f"http://127.0.0.1:{self._http.server_port}/v1"
+        Thread(target=self._http.serve_forever, daemon=True).start()
+
+    def learn(self, texts: Sequence[str], vectors: Path) -> None:
+        size = 4 * DIMENSIONS
+        stored = vectors.read_bytes()
+        self.known |= {text: stored[n * size : (n + 1) * size] for n, text in enumerate(texts)}
+
+    def vectors(self, texts: Sequence[str]) -> list[bytes]:
+        unknown = list(dict.fromkeys(text for text in texts if text not in self.known))
+        for start in range(0, len(unknown), BATCH):
+            part = unknown[start : start + BATCH]
+            self.known |= dict(zip(part, self._ask(part), strict=True))
+        return [self.known[text] for text in texts]
+
+    def _ask(self, texts: Sequence[str]) -> list[bytes]:
+        if not self.upstream:
+            raise RuntimeError(f"There is no vector for {texts[0]!r}, and nobody to ask.")
+        body = json.dumps({"model": MODEL, "input": texts, "encoding_format": "base64"}).encode()
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.upstream}/embeddings", body, headers)
+        with urllib.request.urlopen(request, timeout=300) as answer:
+            items = sorted(json.load(answer)["data"], key=lambda item: int(item["index"]))
+        return [b64decode(item["embedding"]) for item in items]
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    embeddings: EmbeddingServer
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A caller that did not want to wait comes again, and then the vectors are known."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = 1 << 16
+    server: _Http
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        texts = [asked["input"]] if isinstance(asked["input"], str) else asked["input"]
+        encode = _as_base64 if asked.get("encoding_format") == "base64" else _as_numbers
+        data = [
+            {"object": "embedding", "index": n, "embedding": encode(vector)}
+            for n, vector in enumerate(self.server.embeddings.vectors(texts))
+        ]
+        usage = {"prompt_tokens": 1, "total_tokens": 1}
+        answer = {"object": "list", "model": asked["model"], "data": data, "usage": usage}
+        content = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def _as_base64(vector: bytes) -> Any:
+    return b64encode(vector).decode()
+
+
+def _as_numbers(vector: bytes) -> Any:
+    return unpack(f"<{len(vector) // 4}f", vector)

@@ -1,0 +1,72 @@
+"""LanceDB: one table, the tenant as a column with an index, words by its full-text index, merged by its RRFReranker.
+
+Its documentation asks for no vector index below some hundred thousand rows: `open_table` compares every vector of the
+tenant. `open_indexed` has the default index (IVF_PQ) and looks at ten times as many candidates again.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from material import DIMENSIONS
+from serve import Place
+
+BATCH = 10_000
+REFINE = 10
+
+
+class LanceDB:
+    packages = ("lancedb", "pyarrow")
+    modes = ("hybrid", "vector")
+
+    def __init__(self, place: Place, *, has_index: bool) -> None:
+        import lancedb
+        from lancedb.rerankers import RRFReranker
+
+        self.place, self.has_index, self.is_indexed = place, has_index, False
+        fields = {"row": pa.int64(), "tenant": pa.string(), "text": pa.string()}
+        schema = pa.schema({**fields, "vector": pa.list_(pa.float32(), DIMENSIONS)})
+        name = "indexed" if has_index else "memories"
+        self.table = lancedb.connect(str(place.work / name)).create_table("memories", schema=schema)
+        self.reranker = RRFReranker()
+
+    def fill(self, tenants: Sequence[str]) -> None:
+        for tenant in tenants:
+            first, last = self.place.material.tenants[tenant]
+            for start in range(first, last, BATCH):
+                self.add(range(start, min(start + BATCH, last)))
+
+    def settle(self) -> None:
+        if not self.is_indexed:
+            self.table.create_fts_index("text")
+            self.table.create_scalar_index("tenant", index_type="BITMAP")
+            if self.has_index:
+                self.table.create_index("cosine", vector_column_name="vector")
+            self.is_indexed = True
+        self.table.optimize()
+
+    def add(self, numbers: Sequence[int]) -> None:
+        material = self.place.material
+        rows = [{"row": n, "tenant": material.tenant_of(n), "text": material.texts[n]} for n in numbers]
+        self.table.add([row | {"vector": material.vectors[row["row"]]} for row in rows])
+
+    def search(self, tenant: str, mode: str, question: int, most: int) -> list[int]:
+        material = self.place.material
+        vector = material.question_vectors[question]
+        if mode == "vector":
+            query: Any = self.table.search(vector, query_type="vector")
+        else:
+            query = self.table.search(query_type="hybrid").vector(vector).text(material.questions[question])
+            query = query.rerank(self.reranker)
+        query = query.distance_type("cosine").where(f"tenant = '{tenant}'", prefilter=True)
+        if self.has_index:
+            query = query.refine_factor(REFINE)
+        return [hit["row"] for hit in query.select(["row", "tenant", "text"]).limit(most).to_list()]
+
+
+def open_table(place: Place) -> LanceDB:
+    return LanceDB(place, has_index=False)
+
+
+def open_indexed(place: Place) -> LanceDB:
+    return LanceDB(place, has_index=True)

@@ -1,0 +1,90 @@
+"""langchain-postgres: a PGVectorStore with a text-search column, its HybridSearchConfig, and the tenant as a column.
+
+Words and vectors are merged by its own reciprocal rank fusion. `open_indexed` has the HNSW index its documentation
+applies, `open_exact` none; both have an index for the tenant and one for the words.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import copying
+from known_vectors import KnownVectors
+from serve import Place
+
+DEPTH = 40
+COLUMNS = {
+    "langchain_id": "id",
+    "embedding": "vector",
+    "content": "content",
+    "content_tsv": "to_tsvector('pg_catalog.english', content)",
+    "tenant": "tenant",
+    "number": "number",
+    "langchain_metadata": "'{}'::json",
+}
+
+
+class LangchainPostgres:
+    packages = ("langchain-postgres", "langchain-core", "sqlalchemy", "psycopg")
+    modes = ("hybrid", "vector")
+
+    def __init__(self, place: Place, name: str, *, hnsw: bool) -> None:
+        from langchain_postgres import Column, PGEngine, PGVectorStore
+
+        self.place, self.name, self.hnsw = place, name, hnsw
+        engine = PGEngine.from_connection_string(place.database.replace("postgresql://", "postgresql+psycopg://"))
+        described = [Column("tenant", "TEXT", nullable=False), Column("number", "INTEGER", nullable=False)]
+        engine.init_vectorstore_table(name, 1536, metadata_columns=described, hybrid_search_config=self.hybrid(""))
+        embedder, columns = KnownVectors(place.material), ["tenant", "number"]
+        self.store = PGVectorStore.create_sync(
+            engine, embedder, name, metadata_columns=columns, hybrid_search_config=self.hybrid("")
+        )
+        self.vectors_only = PGVectorStore.create_sync(engine, embedder, name, metadata_columns=columns)
+        copying.run(place.database, f'CREATE INDEX ON "{name}" (tenant)')
+
+    def hybrid(self, question: str) -> Any:
+        """A new one for every search: it keeps the first question it is used for."""
+        from langchain_postgres.v2.hybrid_search_config import HybridSearchConfig, reciprocal_rank_fusion
+
+        return HybridSearchConfig(
+            tsv_column="content_tsv",
+            fts_query=question,
+            fusion_function=reciprocal_rank_fusion,
+            primary_top_k=DEPTH,
+            secondary_top_k=DEPTH,
+            index_name=f"{self.name}_words",
+        )
+
+    def fill(self, tenants: Sequence[str]) -> None:
+        """It sends row by row: the same rows by COPY, then its own calls for the indexes."""
+        from langchain_postgres.v2.indexes import HNSWIndex
+
+        copying.rows(self.place, self.name, COLUMNS, tenants)
+        self.store.apply_hybrid_search_index()
+        if self.hnsw:
+            self.store.apply_vector_index(HNSWIndex(name=f"{self.name}_vectors"))
+
+    def settle(self) -> None:
+        copying.run(self.place.database, f'VACUUM ANALYZE "{self.name}"')
+
+    def add(self, numbers: Sequence[int]) -> None:
+        material = self.place.material
+        self.store.add_texts(
+            [material.texts[number] for number in numbers],
+            metadatas=[{"tenant": material.tenant_of(number), "number": number} for number in numbers],
+        )
+
+    def search(self, tenant: str, mode: str, question: int, most: int) -> list[int]:
+        text, chosen = self.place.material.questions[question], {"tenant": tenant}
+        if mode == "vector":
+            found = self.vectors_only.similarity_search(text, k=most, filter=chosen)
+        else:
+            found = self.store.similarity_search(text, k=most, filter=chosen, hybrid_search_config=self.hybrid(text))
+        return [document.metadata["number"] for document in found]
+
+
+def open_indexed(place: Place) -> LangchainPostgres:
+    return LangchainPostgres(place, "langchain", hnsw=True)
+
+
+def open_exact(place: Place) -> LangchainPostgres:
+    return LangchainPostgres(place, "langchain_exact", hnsw=False)

@@ -1,0 +1,123 @@
+"""One peer in a process of its own, told what to do by lines of JSON: the machine and the moment stay comparable.
+
+python benchmarks/peer/serve.py chromadb --material DIR --work DIR [--database URL]
+"""
+
+import argparse
+import importlib
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Protocol
+
+from material import Material
+
+PEERS = {
+    "mem0": ("mem0_pgvector", "open_indexed"),
+    "mem0 exact": ("mem0_pgvector", "open_exact"),
+    "langchain-postgres": ("langchain_pgvector", "open_indexed"),
+    "langchain-postgres exact": ("langchain_pgvector", "open_exact"),
+    "chromadb": ("chroma_collections", "open_collections"),
+    "lancedb": ("lance_table", "open_table"),
+    "lancedb indexed": ("lance_table", "open_indexed"),
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a peer may keep things, and what it is to keep."""
+
+    work: Path
+    database: str
+    material: Material
+
+
+class Peer(Protocol):
+    packages: Sequence[str]
+    modes: Sequence[str]
+
+    def fill(self, tenants: Sequence[str]) -> None:
+        """Have the rows of these tenants, by the fastest way there is."""
+
+    def settle(self) -> None:
+        """Indexes, statistics, compaction: whatever its documentation says to do after many rows."""
+
+    def add(self, numbers: Sequence[int]) -> None:
+        """Through the call a program would use."""
+
+    def search(self, tenant: str, mode: str, question: int, most: int) -> list[int]:
+        """The numbers of the rows found, best first."""
+
+
+class Served:
+    def __init__(self, peer: Peer, material: Material) -> None:
+        self.peer, self.material = peer, material
+
+    def about(self) -> dict[str, Any]:
+        from importlib.metadata import version
+
+        return {"modes": list(self.peer.modes), "versions": {name: version(name) for name in self.peer.packages}}
+
+    def fill(self, tenants: list[str]) -> dict[str, Any]:
+        return {"seconds": timed(lambda: self.peer.fill(tenants))}
+
+    def settle(self) -> dict[str, Any]:
+        return {"seconds": timed(self.peer.settle)}
+
+    def add(self, first: int, last: int, batch: int, seconds: float) -> dict[str, Any]:
+        """As many as there is time for."""
+        start, added = perf_counter(), first
+        while added < last and perf_counter() - start < seconds:
+            numbers = range(added, min(added + batch, last))
+            self.peer.add(numbers)
+            added = numbers.stop
+        return {"added": added - first, "seconds": perf_counter() - start}
+
+    def search(self, tenant: str, mode: str, questions: list[int], most: int) -> dict[str, Any]:
+        taken, found = [], []
+        for question in questions:
+            start = perf_counter()
+            found.append(self.peer.search(tenant, mode, question, most))
+            taken.append((perf_counter() - start) * 1000)
+        return {"ms": taken, "found": found}
+
+
+def timed(work: Callable[[], None]) -> float:
+    start = perf_counter()
+    work()
+    return perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("peer", choices=PEERS)
+    parser.add_argument("--material", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--database", default="")
+    options = parser.parse_args()
+    # Libraries print to stdout as they like; the answers have a way of their own.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    module, opening = PEERS[options.peer]
+    served: Served | None = None
+    for line in sys.stdin:
+        asked = json.loads(line)
+        try:
+            if served is None:
+                material = Material(options.material)
+                place = Place(options.work, options.database, material)
+                served = Served(getattr(importlib.import_module(module), opening)(place), material)
+            answer = getattr(served, asked.pop("do"))(**asked)
+        except Exception as error:
+            traceback.print_exc()
+            answer = {"error": f"{type(error).__name__}: {error}"[:300]}
+        answers.write(json.dumps(answer) + "\n")
+
+
+if __name__ == "__main__":
+    main()
