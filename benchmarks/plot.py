@@ -49,6 +49,8 @@ def bar_chart(result: Row, groups: dict[str, list[Bar]], title: str, what: str, 
 
 
 def search_charts(result: Row) -> dict[str, str]:
+    if "http_ms" not in result["rows"][0]:  # measured before it was asked over HTTP
+        return {}
     what = "Median time of a search over HTTP, less the time to embed the query, one line for each filter."
     return {"search": latency(result, result["rows"], "Search by size and filter", what, "filter", "http_ms")}
 
@@ -66,7 +68,7 @@ def recall_charts(result: Row) -> dict[str, str]:
 
 def writes_charts(result: Row) -> dict[str, str]:
     rows = {"": [Bar(row["what"], row["per_second"], "COPY" not in row["what"]) for row in result["rows"]]}
-    return {"writes": bar_chart(result, rows, "Writing: rows per second", "Rows written per second.")}
+    return {"writes": bar_chart(result, rows, "Writing: rows per second", "Rows written per second.", "/s")}
 
 
 def listing_charts(result: Row) -> dict[str, str]:
@@ -75,7 +77,7 @@ def listing_charts(result: Row) -> dict[str, str]:
 
     groups = grouped(result["rows"], lambda row: str(row["what"]).partition(": ")[0], bar)
     what = f"Median time of a page of a list among {result['memories']:,} memories, by its depth."
-    return {"listing": bar_chart(result, groups, "Lists cost the same at every depth", what, "ms")}
+    return {"listing": bar_chart(result, groups, "Lists: time by depth", what, "ms")}
 
 
 def peers_charts(result: Row) -> dict[str, str]:
@@ -93,8 +95,8 @@ def peers_charts(result: Row) -> dict[str, str]:
     what = "How many of the 20 nearest by exact cosine within the tenant an answer contains, as a share."
     charts["peers-recall"] = bar_chart(result, groups, "Share of the 20 exact neighbours found", what)
     groups = compared(result["adds"], lambda row: _batch(row["batch"]), "per_second")
-    what = "Rows added per second to a full store, until they are searchable by vector."
-    return charts | {"peers-adds": bar_chart(result, groups, "Adds per second", what)}
+    what = "Rows added per second to a full store, until they are part of its indexes."
+    return charts | {"peers-adds": bar_chart(result, groups, "Adds per second", what, "/s")}
 
 
 def compared(rows: Sequence[Row], key: Callable[[Row], str], figure: str) -> dict[str, list[Bar]]:

@@ -35,7 +35,7 @@ class Chart(NamedTuple):
 def lines(chart: Chart, series: Mapping[str, Sequence[tuple[float, float]]]) -> str:
     """Both axes are logarithmic; the first series is the one that matters and is drawn over the others."""
     points = [point for line in series.values() for point in line]
-    left, top, right, bottom = 64, 64, WIDTH - 210, 380
+    left, top, right, bottom = 64, 64, WIDTH - 236, 380
     x = _Scale([point[0] for point in points], left, right)
     y = _Scale([point[1] for point in points], bottom, top)
     parts = [*_horizontal(y, left, right), *_vertical(x, top, bottom, sorted({point[0] for point in points}))]

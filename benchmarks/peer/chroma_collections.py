@@ -42,6 +42,9 @@ class Chroma:
             documents=[material.texts[number] for number in numbers],
         )
 
+    def catch_up(self) -> None:
+        """Nothing to do: an add is complete."""
+
     def search(self, tenant: str, mode: str, question: int, most: int) -> list[int]:
         vector = self.place.material.question_vectors[question]
         found = self.collections[tenant].query(query_embeddings=[vector], n_results=most)

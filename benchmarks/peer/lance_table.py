@@ -43,12 +43,16 @@ class LanceDB:
             if self.has_index:
                 self.table.create_index("cosine", vector_column_name="vector")
             self.is_indexed = True
-        self.table.optimize()
+        self.catch_up()
 
     def add(self, numbers: Sequence[int]) -> None:
         material = self.place.material
         rows = [{"row": n, "tenant": material.tenant_of(n), "text": material.texts[n]} for n in numbers]
         self.table.add([row | {"vector": material.vectors[row["row"]]} for row in rows])
+
+    def catch_up(self) -> None:
+        """New rows are compared one by one until this is called."""
+        self.table.optimize()
 
     def search(self, tenant: str, mode: str, question: int, most: int) -> list[int]:
         material = self.place.material

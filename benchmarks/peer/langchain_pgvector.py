@@ -73,6 +73,9 @@ class LangchainPostgres:
             metadatas=[{"tenant": material.tenant_of(number), "number": number} for number in numbers],
         )
 
+    def catch_up(self) -> None:
+        """Nothing to do: an add is complete."""
+
     def search(self, tenant: str, mode: str, question: int, most: int) -> list[int]:
         text, chosen = self.place.material.questions[question], {"tenant": tenant}
         if mode == "vector":

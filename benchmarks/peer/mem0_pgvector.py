@@ -56,6 +56,9 @@ class Mem0:
             user, told = material.tenant_of(number), {"row": number}
             self.memory.add(material.texts[number], user_id=user, metadata=told, infer=False)
 
+    def catch_up(self) -> None:
+        """Nothing to do: an add is complete."""
+
     def search(self, tenant: str, mode: str, question: int, most: int) -> list[int]:
         found: dict[str, Any] = self.memory.search(
             self.place.material.questions[question], top_k=most, filters={"user_id": tenant}
