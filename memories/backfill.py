@@ -27,6 +27,7 @@ from memories.models import Job, Memory
 from memories.vocabulary import EmbeddingState
 from memoryconsole.errors import NotFound
 from memoryconsole.ids import parse_id
+from memoryconsole.postgres.halfvec import HalfVector
 from memoryconsole.queue import is_waiting
 
 BATCH = 256
@@ -151,14 +152,7 @@ def store_vectors(scope: Scope, vectors: Mapping[UUID, Sequence[float]], model: 
         _begin(instance, model)
     if not vectors or instance.embedding_model != model:
         return
-    named: dict[str, Any] = {
-        "instance": instance.id,
-        "generation": instance.embedding_generation,
-        "ids": list(vectors),
-        "vectors": [_written(vector) for vector in vectors.values()],
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(STORE_BY_MEMORY, named)
+    _write(STORE_BY_MEMORY, instance, instance.embedding_generation, vectors)
 
 
 def generation_for(instance: Instance, model: str) -> int:
@@ -185,10 +179,12 @@ def missing(scope: Scope) -> int:
 
 
 START = (UUID(int=0), UUID(int=0))
-WITHOUT_VECTOR = """ AND NOT EXISTS (
-    SELECT FROM memories_embedding e
+# Subqueries for a single value, here and below: NOT EXISTS is turned into a join, and of an instance that was filled
+# since the last ANALYZE PostgreSQL expects one row and joins all of them with all.
+WITHOUT_VECTOR = """ AND (
+    SELECT true FROM memories_embedding e
     WHERE e.instance_id = %(instance)s AND e.chunk_id = c.id AND e.generation = %(generation)s
-)
+) IS NULL
 """
 # A partial index knows the memories whose text is newer than their vectors. What was refused is not asked for again
 # with every new memory, but when somebody wants it, and every night.
@@ -221,18 +217,19 @@ RETURNING chunk_id
 # of a version just now would not see its vector.
 STORE = """
 INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
-SELECT %(instance)s, c.id, %(generation)s, c.memory_id, c.live, new.vector::halfvec(1536)
-FROM unnest(%(ids)s::uuid[], %(vectors)s::text[]) AS new (id, vector)
-JOIN memories_chunk c ON c.instance_id = %(instance)s AND c.id = new.id
-ORDER BY c.id FOR SHARE OF c
+SELECT %(instance)s, c.id, %(generation)s, c.memory_id, c.live, new.vector
+FROM (VALUES {rows}) AS new (id, vector) CROSS JOIN LATERAL (
+    SELECT c.id, c.memory_id, c.live FROM memories_chunk c
+    WHERE c.instance_id = %(instance)s AND c.id = new.id FOR SHARE
+) AS c
 ON CONFLICT DO NOTHING
 """
 
 STORE_BY_MEMORY = """
 WITH stored AS (
     INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
-    SELECT %(instance)s, c.id, %(generation)s, c.memory_id, true, new.vector::halfvec(1536)
-    FROM unnest(%(ids)s::uuid[], %(vectors)s::text[]) AS new (id, vector)
+    SELECT %(instance)s, c.id, %(generation)s, c.memory_id, true, new.vector
+    FROM (VALUES {rows}) AS new (id, vector)
     JOIN memories_chunk c ON c.instance_id = %(instance)s AND c.memory_id = new.id AND c.live
     RETURNING memory_id
 )
@@ -245,13 +242,14 @@ UPDATE memories_memory m SET embedding = 'ready', embedding_error = ''
 WHERE m.instance_id = %(instance)s AND NOT m.embedding = 'ready'
   AND (%(memories)s::uuid[] IS NULL OR m.id = ANY(%(memories)s))
   AND EXISTS (SELECT FROM instances_instance WHERE id = %(instance)s AND embedding_generation = %(generation)s)
-  AND NOT EXISTS (
-    SELECT FROM memories_chunk c
-    WHERE c.instance_id = %(instance)s AND c.memory_id = m.id AND c.live AND NOT EXISTS (
-        SELECT FROM memories_embedding e
+  AND (
+    SELECT true FROM memories_chunk c
+    WHERE c.instance_id = %(instance)s AND c.memory_id = m.id AND c.live AND (
+        SELECT true FROM memories_embedding e
         WHERE e.instance_id = %(instance)s AND e.chunk_id = c.id AND e.generation = %(generation)s
-    )
-)
+    ) IS NULL
+    LIMIT 1
+) IS NULL
 """
 
 
@@ -318,18 +316,18 @@ def _mark_failed(instance: Instance, memory_id: UUID, reason: str) -> None:
 
 
 def _store(instance: Instance, generation: int, batch: Sequence[Row], vectors: Sequence[Sequence[float]]) -> None:
-    named: dict[str, Any] = {
-        "instance": instance.id,
-        "generation": generation,
-        "ids": [row[0] for row in batch],
-        "vectors": [_written(vector) for vector in vectors],
-    }
+    _write(STORE, instance, generation, dict(zip((row[0] for row in batch), vectors, strict=True)))
+
+
+def _write(statement: str, instance: Instance, generation: int, vectors: Mapping[UUID, Sequence[float]]) -> None:
+    """Vectors by the id they belong to, each as it will be stored: as text they cost ten times as much."""
+    named: dict[str, Any] = {"instance": instance.id, "generation": generation, "ids": list(vectors)}
+    # In the order of their ids, so that two batches cannot wait for each other.
+    for n, (id, vector) in enumerate(sorted(vectors.items())):
+        named |= {f"id{n}": id, f"vector{n}": HalfVector.of(vector)}
+    rows = ", ".join(f"(%(id{n})s::uuid, %(vector{n})s::halfvec(1536))" for n in range(len(vectors)))
     with connection.cursor() as cursor:
-        cursor.execute(STORE, named)
-
-
-def _written(vector: Sequence[float]) -> str:
-    return "[" + ",".join(f"{x:.6g}" for x in vector) + "]"
+        cursor.execute(statement.format(rows=rows), named)
 
 
 def _mark_ready(instance: Instance, generation: int, memories: set[UUID] | None) -> None:

@@ -25,13 +25,14 @@ ON CONFLICT DO NOTHING
 """
 READY = """
 UPDATE memories_memory m SET embedding = 'ready'
-WHERE m.instance_id = %(instance)s AND m.id = ANY(%(memories)s::uuid[]) AND NOT EXISTS (
-    SELECT FROM memories_chunk c
-    WHERE c.instance_id = %(instance)s AND c.memory_id = m.id AND c.version_id IS NULL AND NOT EXISTS (
-        SELECT FROM memories_embedding e
+WHERE m.instance_id = %(instance)s AND m.id = ANY(%(memories)s::uuid[]) AND (
+    SELECT true FROM memories_chunk c
+    WHERE c.instance_id = %(instance)s AND c.memory_id = m.id AND c.version_id IS NULL AND (
+        SELECT true FROM memories_embedding e
         WHERE e.instance_id = %(instance)s AND e.chunk_id = c.id AND e.generation = %(generation)s
-    )
-)
+    ) IS NULL
+    LIMIT 1
+) IS NULL
 """
 
 
