@@ -14,7 +14,7 @@ from mcp_types import CallToolResult
 
 from tests.environment import ROOT
 
-PATIENCE = 40
+PATIENCE = 150
 
 
 class Agent:

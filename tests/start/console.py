@@ -14,7 +14,7 @@ from urllib.request import Request, urlopen
 
 from tests.environment import ROOT
 
-PATIENCE = 40
+PATIENCE = 150
 
 
 def manage(*arguments: str, data_dir: Path, **variables: str) -> subprocess.CompletedProcess[str]:
