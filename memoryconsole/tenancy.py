@@ -10,11 +10,17 @@ from django.db.migrations import RunSQL
 from memoryconsole.ids import uuid7
 
 
-class InstanceOwned(models.Model):
-    pk = models.CompositePrimaryKey("instance_id", "id")
+class OfInstance(models.Model):
     instance = models.ForeignKey(
         "instances.Instance", models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False
     )
+
+    class Meta:
+        abstract = True
+
+
+class InstanceOwned(OfInstance):
+    pk = models.CompositePrimaryKey("instance_id", "id")
     id = models.UUIDField(default=uuid7, editable=False)
 
     class Meta:

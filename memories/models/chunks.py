@@ -1,0 +1,95 @@
+"""What search reads: pieces of memories, their vectors, and how common their words are."""
+
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
+from django.db import models
+from django.db.models import F, Func, Q
+from django.db.models.functions import Cast
+from pgvector.django import BitField, HalfVectorField
+
+from memories.models.words import Language, Words
+from memoryconsole.tenancy import InstanceOwned, OfInstance
+
+DIMENSIONS = 1536
+
+
+class Chunk(InstanceOwned):
+    """A searchable piece of a memory, or of one of its versions.
+
+    Words are looked for in what it says, in who said it, and in what is known about it: when, key, tags and summary.
+    `text_hash` is of what is embedded, so that the same text is not embedded twice.
+    """
+
+    memory_id = models.UUIDField()
+    version_id = models.UUIDField(null=True)
+    position = models.PositiveSmallIntegerField()
+    category = models.CharField(max_length=16)
+    live = models.BooleanField()
+    language = Language()
+    who = models.CharField(max_length=200, blank=True, default="")
+    content = models.TextField()
+    about = models.TextField(blank=True, default="")
+    text_hash = models.BinaryField(max_length=32)
+    length = models.PositiveSmallIntegerField()
+    words = models.GeneratedField(
+        expression=Words(F("language"), F("who"), F("content"), F("about")),
+        output_field=SearchVectorField(),
+        db_persist=True,
+    )
+
+    class Meta:
+        indexes = [
+            models.Index("instance", "memory_id", "position", name="chunk_of_memory"),
+            models.Index("instance", "version_id", condition=Q(version_id__isnull=False), name="chunk_of_version"),
+            models.Index("instance", "text_hash", name="chunk_same_text"),
+            GinIndex(F("instance"), F("words"), name="chunk_words"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.memory_id} #{self.position}"
+
+
+class Embedding(OfInstance):
+    """A chunk's vector, kept out of the rows that keyword search and lists read.
+
+    `generation` says which model made it: an instance searches one generation while another is being filled.
+    """
+
+    pk = models.CompositePrimaryKey("instance_id", "chunk_id", "generation")
+    chunk_id = models.UUIDField()
+    generation = models.SmallIntegerField()
+    memory_id = models.UUIDField()
+    live = models.BooleanField()
+    vector = HalfVectorField(dimensions=DIMENSIONS)
+    bits = models.GeneratedField(
+        expression=Cast(Func(F("vector"), function="binary_quantize"), BitField(length=DIMENSIONS)),
+        output_field=BitField(length=DIMENSIONS),
+        db_persist=True,
+    )
+
+    class Meta:
+        indexes = [
+            # Everything a scan for neighbours under a filter asks of a row, without the vector it stands beside.
+            models.Index(
+                "instance",
+                "generation",
+                "chunk_id",
+                include=["bits", "memory_id"],
+                condition=Q(live=True),
+                name="embedding_scan",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chunk_id} #{self.generation}"
+
+
+class WordFrequency(OfInstance):
+    """In how many chunks a common word of a large instance stands, estimated by a job; a word not listed is rare."""
+
+    pk = models.CompositePrimaryKey("instance_id", "word")
+    word = models.TextField()
+    chunks = models.PositiveIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.word} {self.chunks}"

@@ -1,0 +1,26 @@
+"""What keyword search needs of the database."""
+
+from typing import TYPE_CHECKING
+
+from django.contrib.postgres.search import SearchVectorField
+from django.db import models
+from django.db.models import Func
+
+if TYPE_CHECKING:  # at run time Django's fields are not generic
+    TextualField = models.Field[str, str]
+else:
+    TextualField = models.Field
+
+
+class Language(TextualField):
+    """A text-search configuration, stored as PostgreSQL's own type so that a generated column may use it."""
+
+    def db_type(self, connection: object) -> str:
+        return "regconfig"
+
+
+class Words(Func):
+    """What a chunk is found by; the function is made by a migration, and cuts queries in the same way."""
+
+    function = "memories_words"
+    output_field = SearchVectorField()
