@@ -12,6 +12,7 @@ import pytest
 from django.db import connection
 
 from tests.environment import DATA_DIR, IS_WORKER
+from tests.openai_server import GOOD_KEY, OpenAIServer
 
 # Other conftests import models, and pytest may import them before pytest-django sets Django up.
 django.setup()
@@ -52,3 +53,20 @@ def empty_queue(request: pytest.FixtureRequest, django_db_blocker: Any) -> Itera
     if marker and marker.kwargs.get("transaction"):
         with django_db_blocker.unblock(), connection.cursor() as cursor:
             cursor.execute("TRUNCATE procrastinate_jobs CASCADE")
+
+
+@pytest.fixture
+def openai(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """A language model and an embedder, which reach every instance; nobody waits long before asking them again."""
+    from memories import embedding, llm
+
+    for module, wait in ((embedding, "FIRST_WAIT"), (embedding, "QUICK_WAIT"), (llm, "FIRST_WAIT")):
+        monkeypatch.setattr(module, wait, 0.01)
+    embedding.forget()
+    llm.forget()
+    with OpenAIServer() as server:
+        settings.OPENAI_BASE_URL = server.url
+        settings.OPENAI_API_KEY = GOOD_KEY
+        yield server
+    embedding.forget()
+    llm.forget()

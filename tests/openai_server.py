@@ -20,6 +20,7 @@ import struct
 import time
 from base64 import b64encode
 from collections import deque
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from hashlib import shake_256
@@ -102,6 +103,8 @@ class OpenAIServer:
         self._faults: deque[Fault] = deque()
         self._sometimes = Sometimes()
         self._script: deque[Any] = deque()
+        self._meanwhile: deque[Callable[[], object]] = deque()
+        self._refused = ""
         self.stopping = Event()
         self._http = _Http(("127.0.0.1", self.port), _Handler)
         self._http.openai = self
@@ -122,14 +125,28 @@ class OpenAIServer:
         assert set(names) <= set(FAULTS), names
         self._sometimes = Sometimes(part, names, path, random.Random(seed))
 
-    def fail(self, name: str, times: int | None = None, *, retry_after: str = "", seconds: float = 60.0) -> None:
-        """From now on, or for so many requests; faults with a number queue up."""
+    def fail(
+        self, name: str, times: int | None = None, *, after: int = 0, retry_after: str = "", seconds: float = 60.0
+    ) -> None:
+        """From now on, or for so many requests, `after` some that go well; faults with a number queue up."""
         assert name in FAULTS, name
         with self._lock:
+            if after:
+                self._faults.append(Fault(times=after))
             self._faults.append(Fault(name, times, retry_after, seconds))
+
+    def refuse(self, word: str) -> None:
+        """From now on, to embed any text that contains this word, and whatever is sent along with it."""
+        self._refused = word
+
+    def meanwhile(self, happens: Callable[[], object], times: int = 1) -> None:
+        """While the next so many requests wait for their answers; in a thread of the server."""
+        with self._lock:
+            self._meanwhile.extend([happens] * times)
 
     def recover(self) -> None:
         with self._lock:
+            self._refused = ""
             self._faults.clear()
             self._sometimes = Sometimes()
 
@@ -152,6 +169,13 @@ class OpenAIServer:
                 if fault.times == 0:
                     self._faults.popleft()
             return fault
+
+    def next_meanwhile(self) -> Callable[[], object]:
+        with self._lock:
+            return self._meanwhile.popleft() if self._meanwhile else lambda: None
+
+    def refuses(self, texts: list[str]) -> bool:
+        return bool(self._refused) and any(self._refused in text for text in texts)
 
     def next_chat(self, body: dict[str, Any]) -> str:
         with self._lock:
@@ -212,6 +236,7 @@ class _Handler(BaseHTTPRequestHandler):
         query = parse_qs(urlsplit(self.path).query)
         self.server.openai.requests.append(Request(self.command, path, query, key, body))
         time.sleep(self.server.openai.latency)
+        self.server.openai.next_meanwhile()()
         status = KEYS.get(key[:8].rstrip("-"), 200)
         if status != 200:
             self.send_problem(status)
@@ -268,7 +293,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def send_embeddings(self, body: dict[str, Any], model: str, poison: str) -> None:
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
-        if wrong := what_is_wrong(texts, body, model):
+        wrong = "content_refused" if self.server.openai.refuses(texts) else what_is_wrong(texts, body, model)
+        if wrong:
             self.send_problem(400, code=wrong)
             return
         full = DIMENSIONS.get(model) or int(re.sub(r".*?(\d*)$", r"\1", model) or 384)

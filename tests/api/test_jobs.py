@@ -1,6 +1,5 @@
 """POST /api/v1/jobs, GET /api/v1/jobs/{id}"""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,18 +13,12 @@ from memories.models import Job, Memory
 from memoryconsole.ids import uuid7
 from tests.api.calling import Answer, Caller, signed_in
 from tests.factories import make_key, make_memories, make_user
-from tests.openai_server import GOOD_KEY, OpenAIServer
+from tests.openai_server import OpenAIServer
 
 
-@pytest.fixture
-def server(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+@pytest.fixture(autouse=True)
+def asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "ATTEMPTS", 1)
-    embedding.forget()
-    with OpenAIServer() as server:
-        settings.OPENAI_BASE_URL = server.url
-        settings.OPENAI_API_KEY = GOOD_KEY
-        yield server
-    embedding.forget()
 
 
 def start(api: Caller, **fields: Any) -> Answer:
@@ -42,7 +35,7 @@ def work() -> None:
     jobs.embed_memories(**queued.args)
 
 
-def test_from_queued_to_done(api: Caller, support: Instance, server: OpenAIServer) -> None:
+def test_from_queued_to_done(api: Caller, support: Instance, openai: OpenAIServer) -> None:
     make_memories(support, 3)
     answer = start(api)
     assert answer.status == 202
@@ -71,7 +64,7 @@ def test_from_queued_to_done(api: Caller, support: Instance, server: OpenAIServe
     assert set(Memory.objects.values_list("embedding", flat=True)) == {"ready"}
 
 
-def test_a_limit(api: Caller, support: Instance, server: OpenAIServer) -> None:
+def test_a_limit(api: Caller, support: Instance, openai: OpenAIServer) -> None:
     make_memories(support, 3)
     job = start(api, payload={"limit": 2}).json["job"]
     assert (job["total"], job["payload"]) == (2, {"limit": 2})
@@ -80,15 +73,15 @@ def test_a_limit(api: Caller, support: Instance, server: OpenAIServer) -> None:
     assert Memory.objects.filter(embedding="ready").count() == 2
 
 
-def test_while_the_api_is_down(api: Caller, support: Instance, server: OpenAIServer) -> None:
+def test_while_the_api_is_down(api: Caller, support: Instance, openai: OpenAIServer) -> None:
     make_memories(support, 1)
     id = start(api).json["job"]["id"]
-    server.fail("server_error")
+    openai.fail("server_error")
     with pytest.raises(Unavailable):
         work()
     waiting = look(api, id).json["job"]
     assert (waiting["state"], waiting["error"]) == ("queued", "The embeddings API failed with status 500.")
-    server.recover()
+    openai.recover()
     work()
     assert look(api, id).json["job"]["state"] == "done"
 

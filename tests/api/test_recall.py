@@ -1,18 +1,16 @@
 """`POST /api/v1/recall`: one prompt block, always."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from instances.models import Instance
-from memories import embedding
 from memories.backfill import embed_pending
 from memories.jobs import count_uses
 from memories.models import Memory
 from tests.api.calling import Answer, Caller, signed_in
 from tests.factories import make_conversation, make_instance, make_key, make_memory, make_procedure, make_user, scope_of
-from tests.openai_server import GOOD_KEY, OpenAIServer
+from tests.openai_server import OpenAIServer
 
 URL = "/api/v1/recall"
 EMPTY = "<memory-context>\n</memory-context>"
@@ -26,16 +24,6 @@ def ask(api: Caller, **request: Any) -> Answer:
 
 def ids(answer: Answer) -> list[str]:
     return [memory["id"] for memory in answer.json["memories"]]
-
-
-@pytest.fixture
-def server(settings: Any) -> Iterator[OpenAIServer]:
-    embedding.forget()
-    with OpenAIServer() as server:
-        settings.OPENAI_BASE_URL = server.url
-        settings.OPENAI_API_KEY = GOOD_KEY
-        yield server
-    embedding.forget()
 
 
 def test_a_block_with_its_memories(api: Caller, support: Instance) -> None:
@@ -83,7 +71,7 @@ def test_switched_off(api: Caller, support: Instance) -> None:
 # How it was found
 
 
-def test_by_words_and_meaning(api: Caller, support: Instance, server: OpenAIServer) -> None:
+def test_by_words_and_meaning(api: Caller, support: Instance, openai: OpenAIServer) -> None:
     make_memory(support, "Alice lives in Bern")
     embed_pending(scope_of(support))
     answer = ask(api, query="Alice lives in Bern").json
@@ -91,10 +79,10 @@ def test_by_words_and_meaning(api: Caller, support: Instance, server: OpenAIServ
     assert answer["memories"][0]["similarity"] == pytest.approx(1, abs=0.01)
 
 
-def test_by_words_when_the_embedder_is_down(api: Caller, support: Instance, server: OpenAIServer) -> None:
+def test_by_words_when_the_embedder_is_down(api: Caller, support: Instance, openai: OpenAIServer) -> None:
     make_memory(support, "Alice lives in Bern")
     embed_pending(scope_of(support))
-    server.fail("server_error")
+    openai.fail("server_error")
     answer = ask(api, query="Where does Alice live?").json
     assert answer["searchMode"] == "keyword"
     assert answer["reason"] == "The embeddings API failed with status 500. Search finds words but not meaning."
@@ -223,7 +211,7 @@ def test_a_conversation_of_another_instance(api: Caller, sales: Instance) -> Non
 # How much
 
 
-def test_limit_threshold_budget_and_filter(api: Caller, support: Instance, server: OpenAIServer) -> None:
+def test_limit_threshold_budget_and_filter(api: Caller, support: Instance, openai: OpenAIServer) -> None:
     for n in range(6):
         make_memory(support, f"Alice likes tea of kind {n}", role="reference", tags=["even"] if n % 2 == 0 else [])
     embed_pending(scope_of(support))

@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ from memories import backfill, embedding
 from memories.models import Embedding, Memory
 from tests.commands.conftest import Shell
 from tests.factories import make_instance, make_memories
-from tests.openai_server import GOOD_KEY, OpenAIServer
+from tests.openai_server import OpenAIServer
 
 
 @pytest.fixture
@@ -16,24 +15,17 @@ def bot(db: None) -> Instance:
     return make_instance("support-bot")
 
 
-@pytest.fixture
-def server(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    monkeypatch.setattr(embedding, "FIRST_WAIT", 0.01)
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "ATTEMPTS", 1)
     monkeypatch.setattr(backfill, "BATCH", 4)
-    embedding.forget()
-    with OpenAIServer() as server:
-        settings.OPENAI_BASE_URL = server.url
-        settings.OPENAI_API_KEY = GOOD_KEY
-        yield server
-    embedding.forget()
 
 
 def run(shell: Shell, *words: str, **how: Any) -> Any:
     return shell("embedmemories", "--instance", "support-bot", *words, **how)
 
 
-def test_lines_for_scripts(shell: Shell, bot: Instance, server: OpenAIServer):
+def test_lines_for_scripts(shell: Shell, bot: Instance, openai: OpenAIServer):
     make_memories(bot, 10)
     ran = run(shell)
     assert (ran.code, ran.out) == (0, "Made 10 vectors with text-embedding-3-small.\n")
@@ -41,7 +33,7 @@ def test_lines_for_scripts(shell: Shell, bot: Instance, server: OpenAIServer):
     assert Memory.objects.filter(embedding="ready").count() == 10
 
 
-def test_a_bar_for_people(shell: Shell, bot: Instance, server: OpenAIServer):
+def test_a_bar_for_people(shell: Shell, bot: Instance, openai: OpenAIServer):
     make_memories(bot, 10)
     ran = run(shell, terminal=True)
     assert (ran.code, ran.out) == (0, "Made 10 vectors with text-embedding-3-small.\n")
@@ -49,14 +41,14 @@ def test_a_bar_for_people(shell: Shell, bot: Instance, server: OpenAIServer):
     assert "━" in ran.err
 
 
-def test_again_there_is_nothing_to_do(shell: Shell, bot: Instance, server: OpenAIServer):
+def test_again_there_is_nothing_to_do(shell: Shell, bot: Instance, openai: OpenAIServer):
     make_memories(bot, 1)
     run(shell)
     ran = run(shell, terminal=True)
     assert (ran.code, ran.out, ran.err) == (0, "Every memory of support-bot has its vectors.\n", "")
 
 
-def test_a_limit(shell: Shell, bot: Instance, server: OpenAIServer):
+def test_a_limit(shell: Shell, bot: Instance, openai: OpenAIServer):
     make_memories(bot, 10)
     assert run(shell, "--limit", "3").out == "Made 3 vectors with text-embedding-3-small. 7 still have none.\n"
     assert Embedding.objects.count() == 3
@@ -79,18 +71,18 @@ def test_without_a_key_it_says_what_to_do(shell: Shell, bot: Instance):
     assert "offline embedder" in ran.err
 
 
-def test_when_the_api_fails_half_way(shell: Shell, bot: Instance, server: OpenAIServer):
+def test_when_the_api_fails_half_way(shell: Shell, bot: Instance, openai: OpenAIServer):
     make_memories(bot, 10)
-    server.fail("slow", times=2, seconds=0)
-    server.fail("server_error")
+    openai.fail("slow", times=2, seconds=0)
+    openai.fail("server_error")
     ran = run(shell)
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.endswith("The embeddings API failed with status 500. 8 vectors made before that will stay.\n")
-    server.recover()
+    openai.recover()
     assert run(shell).out == "Made 2 vectors with text-embedding-3-small.\n"
 
 
-def test_what_was_refused_is_tried_again(shell: Shell, bot: Instance, server: OpenAIServer):
+def test_what_was_refused_is_tried_again(shell: Shell, bot: Instance, openai: OpenAIServer):
     make_memories(bot, 1)
     Memory.objects.update(embedding="failed", embedding_error="refused")
     assert run(shell).out == "Made 1 vector with text-embedding-3-small.\n"

@@ -1,6 +1,5 @@
 """Making vectors: once for each text, in any number of goes, by several at once, and under another model."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -33,21 +32,10 @@ from memories.search import Results, search
 from memories.store import change
 from memoryconsole.errors import NotAllowed, NotFound
 from tests.factories import make_instance, make_memories, make_memory, scope_of
-from tests.openai_server import GOOD_KEY, OpenAIServer
+from tests.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.django_db
 SMALL, LARGE = "text-embedding-3-small", "text-embedding-3-large"
-
-
-@pytest.fixture
-def server(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    monkeypatch.setattr(embedding, "FIRST_WAIT", 0.01)
-    embedding.forget()
-    with OpenAIServer() as server:
-        settings.OPENAI_BASE_URL = server.url
-        settings.OPENAI_API_KEY = GOOD_KEY
-        yield server
-    embedding.forget()
 
 
 @pytest.fixture
@@ -88,7 +76,7 @@ def in_another_connection(work: Any, *arguments: Any) -> Any:
 # Making what is missing
 
 
-def test_what_is_pending_becomes_ready(bot: Instance, server: OpenAIServer) -> None:
+def test_what_is_pending_becomes_ready(bot: Instance, openai: OpenAIServer) -> None:
     make_memories(bot, 3)
     assert (states(bot), missing(fresh(bot))) == ({"pending": 3}, 3)
     assert embed_pending(fresh(bot)) == 3
@@ -96,7 +84,7 @@ def test_what_is_pending_becomes_ready(bot: Instance, server: OpenAIServer) -> N
     bot.refresh_from_db()
     assert bot.embedding_model == SMALL
     assert embed_pending(fresh(bot)) == 0
-    assert len(server.requests) == 1, "three texts in one request, and none for nothing"
+    assert len(openai.requests) == 1, "three texts in one request, and none for nothing"
 
 
 def test_without_a_model_nothing_happens(bot: Instance) -> None:
@@ -104,33 +92,33 @@ def test_without_a_model_nothing_happens(bot: Instance) -> None:
     assert (embed_pending(fresh(bot)), missing(fresh(bot)), states(bot)) == (0, 2, {"pending": 2})
 
 
-def test_the_speaker_is_embedded_once(bot: Instance, server: OpenAIServer) -> None:
+def test_the_speaker_is_embedded_once(bot: Instance, openai: OpenAIServer) -> None:
     make_memory(bot, "Carol: I like tea", owner="carol")
     make_memory(bot, "Likes coffee", owner="dave")
     embed_pending(fresh(bot))
-    assert sorted(server.embedded()) == ["Carol: I like tea", "dave: Likes coffee"]
+    assert sorted(openai.embedded()) == ["Carol: I like tea", "dave: Likes coffee"]
 
 
-def test_the_same_text_is_embedded_once(bot: Instance, server: OpenAIServer) -> None:
+def test_the_same_text_is_embedded_once(bot: Instance, openai: OpenAIServer) -> None:
     make_memory(bot, "Alice likes tea")
     make_memory(bot, "Alice likes tea", category="fact")
     embed_pending(fresh(bot))
     make_memory(bot, "Alice likes tea", tags=["drink"])
     embed_pending(fresh(bot))
-    assert server.embedded() == ["Alice likes tea"]
+    assert openai.embedded() == ["Alice likes tea"]
     assert (states(bot), vectors(bot)) == ({"ready": 3}, 3)
 
 
-def test_the_same_text_in_another_instance_is_asked_for_again(bot: Instance, server: OpenAIServer) -> None:
+def test_the_same_text_in_another_instance_is_asked_for_again(bot: Instance, openai: OpenAIServer) -> None:
     other = make_instance("sales-bot")
     for instance in (bot, other):
         make_memory(instance, "Alice likes tea")
         embed_pending(fresh(instance))
-    assert server.embedded() == ["Alice likes tea"] * 2
+    assert openai.embedded() == ["Alice likes tea"] * 2
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_a_limit(bot: Instance, server: OpenAIServer) -> None:
+def test_a_limit(bot: Instance, openai: OpenAIServer) -> None:
     make_memories(bot, 10)
     assert embed_pending(fresh(bot), limit=6) == 6
     assert states(bot) == {"ready": 6, "pending": 4}
@@ -140,7 +128,7 @@ def test_a_limit(bot: Instance, server: OpenAIServer) -> None:
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_a_long_memory_is_ready_when_all_of_it_is(bot: Instance, server: OpenAIServer) -> None:
+def test_a_long_memory_is_ready_when_all_of_it_is(bot: Instance, openai: OpenAIServer) -> None:
     memory = make_memory(bot, "\n\n".join(f"Chapter {n}. " + "Bears sleep. " * 100 for n in range(9)))
     chunks = Chunk.objects.filter(instance=bot, memory_id=memory.id).count()
     assert chunks > 5
@@ -151,85 +139,66 @@ def test_a_long_memory_is_ready_when_all_of_it_is(bot: Instance, server: OpenAIS
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_it_goes_on_where_it_stopped(bot: Instance, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_goes_on_where_it_stopped(bot: Instance, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "ATTEMPTS", 1)
     make_memories(bot, 10)
     progress: list[int] = []
-
-    def report(done: int) -> None:
-        progress.append(done)
-        if done == 8:
-            server.fail("server_error")
-
+    openai.fail("server_error", after=2)
     with pytest.raises(Unavailable):
-        embed_pending(fresh(bot), progress=report)
+        embed_pending(fresh(bot), progress=progress.append)
     assert (progress, states(bot)) == ([4, 8], {"ready": 8, "pending": 2})
-    server.recover()
+    openai.recover()
     assert embed_pending(fresh(bot)) == 2
     assert states(bot) == {"ready": 10}
-    assert len(server.embedded()) == 12, "nothing that was stored is asked for again"
+    assert len(openai.embedded()) == 12, "nothing that was stored is asked for again"
 
 
-def test_a_poisoned_answer_reaches_nothing(bot: Instance, server: OpenAIServer) -> None:
+def test_a_poisoned_answer_reaches_nothing(bot: Instance, openai: OpenAIServer) -> None:
     make_memories(bot, 2)
-    server.fail("nan")
+    openai.fail("nan")
     with pytest.raises(Unavailable):
         embed_pending(fresh(bot))
     assert (vectors(bot), states(bot)) == (0, {"pending": 2})
 
 
-def test_a_text_that_is_refused_does_not_hold_up_the_others(
-    bot: Instance, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ask = embedding._request
-
-    def refuse(source: Any, texts: list[str], seconds: float) -> Any:
-        if any("unspeakable" in text for text in texts):
-            raise Unavailable("refused", "The embeddings API refused the request with status 400.")
-        return ask(source, texts, seconds)
-
-    monkeypatch.setattr(embedding, "_request", refuse)
+def test_a_text_that_is_refused_does_not_hold_up_the_others(bot: Instance, openai: OpenAIServer) -> None:
+    openai.refuse("unspeakable")
     make_memories(bot, 3)
     make_memory(bot, "Something unspeakable")
     embed_pending(fresh(bot))
     assert states(bot) == {"ready": 3, "failed": 1}
     assert "refused" in Memory.objects.get(embedding="failed").embedding_error
-    asked = len(server.requests)
+    asked = len(openai.requests)
     make_memory(bot, "Alice likes tea")
     embed_pending(fresh(bot))
-    assert (states(bot), len(server.requests)) == ({"ready": 4, "failed": 1}, asked + 1)
+    assert (states(bot), len(openai.requests)) == ({"ready": 4, "failed": 1}, asked + 1)
     try_failed_again(fresh(bot))
     embed_pending(fresh(bot))
     assert states(bot) == {"ready": 4, "failed": 1}, "also when it is the only one"
-    monkeypatch.setattr(embedding, "_request", ask)
+    openai.recover()
     ask_for_embedding(fresh(bot))
     embed_pending(fresh(bot))
     assert states(bot) == {"ready": 5}
     assert not Memory.objects.exclude(embedding_error="").exists()
 
 
-def test_when_everything_is_refused_no_text_is_to_blame(bot: Instance, server: OpenAIServer) -> None:
+def test_when_everything_is_refused_no_text_is_to_blame(bot: Instance, openai: OpenAIServer) -> None:
     make_memories(bot, 2)
-    server.fail("not_found")
+    openai.fail("not_found")
     with pytest.raises(Unavailable, match="does not know"):
         embed_pending(fresh(bot))
     assert states(bot) == {"pending": 2}
 
 
-def test_a_chunk_may_go_while_its_text_is_away(
-    bot: Instance, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.django_db(transaction=True)
+def test_a_chunk_may_go_while_its_text_is_away(bot: Instance, openai: OpenAIServer) -> None:
     kept, deleted, changed = make_memories(bot, 3)
-    ask = backfill.embed_texts
 
-    def meanwhile(instance: Instance, texts: Any) -> Any:
-        answer = ask(instance, texts)
+    def others_write() -> None:
         delete_memory(scope_of(bot), deleted.id)
         change(scope_of(bot), changed.id, MemoryChanges(content="Something else now"))
-        monkeypatch.setattr(backfill, "embed_texts", ask)
-        return answer
 
-    monkeypatch.setattr(backfill, "embed_texts", meanwhile)
+    openai.meanwhile(lambda: in_another_connection(others_write))
     embed_pending(fresh(bot))
     live = Embedding.objects.filter(instance=bot, live=True).values_list("memory_id", flat=True)
     assert set(live) == {kept.id, changed.id}
@@ -240,9 +209,9 @@ def test_a_chunk_may_go_while_its_text_is_away(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("small_batches")
-def test_several_at_once_do_no_harm(bot: Instance, server: OpenAIServer) -> None:
+def test_several_at_once_do_no_harm(bot: Instance, openai: OpenAIServer) -> None:
     make_memories(bot, 30)
-    server.latency = 0.02
+    openai.latency = 0.02
 
     def work(_: int) -> int:
         return int(in_another_connection(embed_pending, fresh(bot)))
@@ -260,7 +229,7 @@ def use_api(instance: Instance) -> None:
 
 
 @pytest.fixture
-def hashed(server: OpenAIServer) -> Instance:
+def hashed(openai: OpenAIServer) -> Instance:
     """An instance with offline vectors, on a server with a key."""
     bot = make_instance("offline-bot", embedder="offline")
     make_memory(bot, "The dog sleeps in the hall")
@@ -271,7 +240,7 @@ def hashed(server: OpenAIServer) -> Instance:
 
 @pytest.mark.usefixtures("small_batches")
 def test_search_goes_on_with_the_old_vectors_until_the_new_ones_are_there(
-    hashed: Instance, server: OpenAIServer
+    hashed: Instance, openai: OpenAIServer
 ) -> None:
     use_api(hashed)
     assert ProcrastinateJob.objects.filter(task_name="embed_memories", status="todo").count() == 1
@@ -314,14 +283,14 @@ def test_what_is_written_during_the_change_gets_its_vector_too(hashed: Instance)
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_a_change_of_mind_never_mixes_models(hashed: Instance, server: OpenAIServer, settings: Any) -> None:
+def test_a_change_of_mind_never_mixes_models(hashed: Instance, openai: OpenAIServer, settings: Any) -> None:
     use_api(hashed)
     embed_pending(fresh(hashed), limit=4)
     settings.EMBEDDING_MODEL = LARGE
     embed_pending(fresh(hashed))
     hashed.refresh_from_db()
     assert (hashed.embedding_model, vectors(hashed)) == (LARGE, 10)
-    asked = {text for request in server.requests if request.body["model"] == LARGE for text in request.texts}
+    asked = {text for request in openai.requests if request.body["model"] == LARGE for text in request.texts}
     assert len(asked) == 10, "all of them by the new model"
 
 
@@ -337,23 +306,23 @@ def test_back_to_the_model_before(hashed: Instance) -> None:
 
 
 def test_the_old_model_is_asked_as_long_as_its_vectors_are_searched(
-    bot: Instance, server: OpenAIServer, settings: Any
+    bot: Instance, openai: OpenAIServer, settings: Any
 ) -> None:
     make_memory(bot, "The dog sleeps in the hall")
     embed_pending(fresh(bot))
     settings.EMBEDDING_MODEL = LARGE
     results = find(bot, "puppy")
-    assert (results.mode, server.requests[-1].body["model"]) == ("hybrid", SMALL)
+    assert (results.mode, openai.requests[-1].body["model"]) == ("hybrid", SMALL)
     change_instance(fresh(bot), InstanceChanges(embedder="offline"))
     assert find(bot, "kitten").mode == "hybrid"
-    assert server.requests[-1].body["model"] == SMALL
+    assert openai.requests[-1].body["model"] == SMALL
     settings.OPENAI_API_KEY = ""
     results = find(bot, "the hound and the hall")
     assert (results.mode, len(results.hits)) == ("keyword", 1)
     assert results.reason.startswith("No OpenAI or Azure key reaches this instance.")
 
 
-def test_vectors_of_a_provider_that_is_gone(bot: Instance, server: OpenAIServer) -> None:
+def test_vectors_of_a_provider_that_is_gone(bot: Instance, openai: OpenAIServer) -> None:
     make_memory(bot, "The dog sleeps in the hall")
     Instance.objects.filter(pk=bot.pk).update(embedding_model="azure:our-embeddings")
     results = find(bot, "dog")
@@ -380,7 +349,7 @@ def work_off(job: Job, **arguments: Any) -> Job:
     return job
 
 
-def test_a_job_from_queued_to_done(bot: Instance, server: OpenAIServer) -> None:
+def test_a_job_from_queued_to_done(bot: Instance, openai: OpenAIServer) -> None:
     make_memories(bot, 3)
     job = ask_for_embedding(fresh(bot))
     assert (job.state, job.done, job.total, job.payload, job.kind) == ("queued", 0, 3, {}, "embed-memories")
@@ -393,7 +362,7 @@ def test_a_job_from_queued_to_done(bot: Instance, server: OpenAIServer) -> None:
     assert job.finished_at is not None
 
 
-def test_a_job_with_a_limit(bot: Instance, server: OpenAIServer) -> None:
+def test_a_job_with_a_limit(bot: Instance, openai: OpenAIServer) -> None:
     make_memories(bot, 5)
     job = ask_for_embedding(fresh(bot), limit=2)
     assert (job.total, job.payload) == (2, {"limit": 2})
@@ -403,35 +372,24 @@ def test_a_job_with_a_limit(bot: Instance, server: OpenAIServer) -> None:
 
 @pytest.mark.usefixtures("small_batches")
 def test_a_job_that_is_interrupted_keeps_its_progress(
-    bot: Instance, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+    bot: Instance, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedding, "ATTEMPTS", 1)
     make_memories(bot, 12)
     job = ask_for_embedding(fresh(bot), limit=10)
-    run = backfill.embed_pending
-
-    def half_way(scope: Scope, limit: int | None, progress: Any) -> int:
-        def report(done: int) -> None:
-            progress(done)
-            if done == 8:
-                server.fail("server_error")
-
-        return run(scope, limit=limit, progress=report)
-
-    monkeypatch.setattr(backfill, "embed_pending", half_way)
+    openai.fail("server_error", after=2)
     with pytest.raises(Unavailable):
         work_off(job, limit=10)
     job.refresh_from_db()
     assert (job.state, job.done, job.total) == ("queued", 8, 10)
     assert job.error == "The embeddings API failed with status 500."
-    server.recover()
-    monkeypatch.setattr(backfill, "embed_pending", run)
+    openai.recover()
     job = work_off(job, limit=10)
     assert (job.state, job.done, job.total, job.error) == ("done", 10, 10, "")
     assert states(bot) == {"ready": 10, "pending": 2}
 
 
-def test_a_job_whose_work_others_have_done_is_done(bot: Instance, server: OpenAIServer) -> None:
+def test_a_job_whose_work_others_have_done_is_done(bot: Instance, openai: OpenAIServer) -> None:
     make_memories(bot, 3)
     job = ask_for_embedding(fresh(bot))
     embed_pending(fresh(bot))

@@ -1,12 +1,13 @@
-"""Vectors from an API that may be slow, down, wrong or out of patience: the real client against a local server."""
+"""Vectors from an API that may be slow, down, wrong or out of patience: the real client against a local openai."""
 
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
 from importlib import import_module
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -19,18 +20,6 @@ from memories.embedding import DIMENSIONS, embed_query, embed_texts, model_of
 from tests.openai_server import GOOD_KEY, POISONS, OpenAIServer
 
 OTHER_KEY = "sk-other-0123456789-wxyz"
-
-
-@pytest.fixture
-def server(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    monkeypatch.setattr(embedding, "FIRST_WAIT", 0.01)
-    monkeypatch.setattr(embedding, "QUICK_WAIT", 0.01)
-    embedding.forget()
-    with OpenAIServer() as server:
-        settings.OPENAI_BASE_URL = server.url
-        settings.OPENAI_API_KEY = GOOD_KEY
-        yield server
-    embedding.forget()
 
 
 @pytest.fixture
@@ -80,7 +69,7 @@ def cosine(one: list[float], other: list[float]) -> float:
     ],
 )
 def test_each_model_is_asked_in_its_own_way(
-    server: OpenAIServer, settings: Any, name: str, dimensions: int | None
+    openai: OpenAIServer, settings: Any, name: str, dimensions: int | None
 ) -> None:
     settings.EMBEDDING_MODEL = name
     near, same, far = embed_texts(bot(), ["Alice drinks green tea", "green tea", "The garage is closed"])
@@ -90,80 +79,80 @@ def test_each_model_is_asked_in_its_own_way(
     assert all(math.hypot(*vector) == pytest.approx(1.0, abs=1e-3) for vector in (near, same, far))
     assert cosine(near, same) > 0.5 > 0.3 > cosine(near, far)
     assert cosine(embed_query(bot(), "green tea"), same) == pytest.approx(1.0, abs=1e-3)
-    assert server.requests[0].body["model"] == name
-    assert server.requests[0].body.get("dimensions") == dimensions
-    assert server.requests[0].body["encoding_format"] == "base64"
+    assert openai.requests[0].body["model"] == name
+    assert openai.requests[0].body.get("dimensions") == dimensions
+    assert openai.requests[0].body["encoding_format"] == "base64"
 
 
 @pytest.mark.parametrize(("deployment", "dimensions"), [("our-embeddings", None), ("text-embedding-3-large", 1536)])
 def test_azure_is_asked_by_deployment(
-    server: OpenAIServer, settings: Any, deployment: str, dimensions: int | None
+    openai: OpenAIServer, settings: Any, deployment: str, dimensions: int | None
 ) -> None:
-    settings.AZURE_OPENAI_ENDPOINT = server.endpoint
+    settings.AZURE_OPENAI_ENDPOINT = openai.endpoint
     settings.AZURE_OPENAI_API_KEY = "azure-key"
     settings.AZURE_OPENAI_EMBEDDING_DEPLOYMENT = deployment
 
     assert len(embed_texts(bot(), ["tea"])[0]) == len(embed_query(bot(embedder="azure"), "tea")) == DIMENSIONS
     assert model_of(bot()) == model_of(bot(embedder="azure")) == f"azure:{deployment}"
-    request = server.requests[0]
+    request = openai.requests[0]
     assert request.path == f"/openai/deployments/{deployment}/embeddings"
     assert request.query == {"api-version": ["2024-10-21"]}
     assert (request.key, request.body.get("dimensions")) == ("azure-key", dimensions)
 
 
-def test_the_instances_own_key_comes_first(server: OpenAIServer, settings: Any) -> None:
-    settings.AZURE_OPENAI_ENDPOINT = server.endpoint
+def test_the_instances_own_key_comes_first(openai: OpenAIServer, settings: Any) -> None:
+    settings.AZURE_OPENAI_ENDPOINT = openai.endpoint
     settings.AZURE_OPENAI_API_KEY = "azure-key"
     embed_texts(bot(openai_key=OTHER_KEY), ["tea"])
-    assert [request.key for request in server.requests] == [OTHER_KEY]
+    assert [request.key for request in openai.requests] == [OTHER_KEY]
 
 
-def test_without_a_key_nobody_is_asked(server: OpenAIServer, settings: Any) -> None:
+def test_without_a_key_nobody_is_asked(openai: OpenAIServer, settings: Any) -> None:
     settings.OPENAI_API_KEY = ""
     assert model_of(bot()) == model_of(bot(embedder="azure")) == ""
     assert query_code() == texts_code() == "no_key"
     assert query_code(embedder="azure") == texts_code(embedder="azure") == "no_azure"
-    settings.AZURE_OPENAI_ENDPOINT, settings.AZURE_OPENAI_API_KEY = server.endpoint, "azure-key"
+    settings.AZURE_OPENAI_ENDPOINT, settings.AZURE_OPENAI_API_KEY = openai.endpoint, "azure-key"
     assert query_code() == texts_code(embedder="azure") == "no_azure"
     assert model_of(bot()) == ""
-    assert server.requests == []
+    assert openai.requests == []
 
 
-def test_the_offline_embedder_needs_no_network(server: OpenAIServer) -> None:
+def test_the_offline_embedder_needs_no_network(openai: OpenAIServer) -> None:
     offline = bot(embedder="offline", openai_key=GOOD_KEY)
     assert model_of(offline) == "offline-hash-1"
     assert embed_texts(offline, ["tea", ""]) == [embed_query(offline, "tea"), embed_query(offline, "")]
     assert len(embed_query(offline, "tea")) == DIMENSIONS
-    assert server.requests == []
+    assert openai.requests == []
 
 
 # Batches
 
 
-def test_many_texts_are_asked_in_batches_and_come_back_in_order(server: OpenAIServer) -> None:
+def test_many_texts_are_asked_in_batches_and_come_back_in_order(openai: OpenAIServer) -> None:
     texts = [f"text number {number}" for number in range(600)]
     vectors = embed_texts(bot(), texts)
 
-    assert [len(request.texts) for request in server.requests] == [256, 256, 88]
-    assert server.embedded() == texts
+    assert [len(request.texts) for request in openai.requests] == [256, 256, 88]
+    assert openai.embedded() == texts
     for number in (0, 255, 256, 599):
         assert cosine(vectors[number], embed_query(bot(), texts[number])) == pytest.approx(1.0, abs=1e-3)
     assert embed_texts(bot(), []) == []
 
 
-def test_long_texts_share_a_request_only_up_to_its_tokens(server: OpenAIServer) -> None:
+def test_long_texts_share_a_request_only_up_to_its_tokens(openai: OpenAIServer) -> None:
     embed_texts(bot(), ["word " * 10_000] * 40)
-    assert [len(request.texts) for request in server.requests] == [31, 9]
-    assert {len(text) for text in server.embedded()} == {embedding.TEXT_BYTES}
+    assert [len(request.texts) for request in openai.requests] == [31, 9]
+    assert {len(text) for text in openai.embedded()} == {embedding.TEXT_BYTES}
 
 
-def test_a_text_that_is_longer_than_it_seemed_is_cut_again(server: OpenAIServer) -> None:
+def test_a_text_that_is_longer_than_it_seemed_is_cut_again(openai: OpenAIServer) -> None:
     embed_texts(bot(), ["tea", "!?" * 20_000])
-    assert [len(text) for text in server.embedded()] == [3, embedding.TEXT_BYTES, 3, embedding.SAFE_BYTES]
+    assert [len(text) for text in openai.embedded()] == [3, embedding.TEXT_BYTES, 3, embedding.SAFE_BYTES]
 
 
 @pytest.mark.parametrize("text", ["", " \n ", "\0", "\ud800", "é" * 30_000, "🎉", "' \" \\ % <->", "x" * 10_000])
-def test_any_text_can_be_sent(server: OpenAIServer, text: str) -> None:
+def test_any_text_can_be_sent(openai: OpenAIServer, text: str) -> None:
     assert len(embed_texts(bot(), [text])[0]) == len(embed_query(bot(), text)) == DIMENSIONS
 
 
@@ -174,33 +163,33 @@ def test_any_text_can_be_sent(server: OpenAIServer, text: str) -> None:
     "fault",
     [*(poison for poison in POISONS if poison != "shuffled"), "bad_json", "html", "nonsense"],
 )
-def test_a_poisoned_answer_is_refused(server: OpenAIServer, fault: str) -> None:
-    server.fail(fault)
+def test_a_poisoned_answer_is_refused(openai: OpenAIServer, fault: str) -> None:
+    openai.fail(fault)
     assert texts_code() == "bad_answer"
-    assert len(server.requests) == embedding.ATTEMPTS
+    assert len(openai.requests) == embedding.ATTEMPTS
     assert query_code() == "bad_answer"
-    assert len(server.requests) == embedding.ATTEMPTS + 2
+    assert len(openai.requests) == embedding.ATTEMPTS + 2
 
-    server.recover()
+    openai.recover()
     assert len(embed_texts(bot(), ["tea"])[0]) == len(embed_query(bot(), "tea")) == DIMENSIONS
 
 
-def test_a_shuffled_answer_is_put_in_order(server: OpenAIServer) -> None:
+def test_a_shuffled_answer_is_put_in_order(openai: OpenAIServer) -> None:
     texts = ["tea", "coffee", "milk"]
     right = embed_texts(bot(), texts)
-    server.fail("shuffled", times=1)
+    openai.fail("shuffled", times=1)
     assert embed_texts(bot(), texts) == right
 
 
-def test_somebodys_own_model_keeps_its_dimensions(server: OpenAIServer, settings: Any) -> None:
+def test_somebodys_own_model_keeps_its_dimensions(openai: OpenAIServer, settings: Any) -> None:
     settings.EMBEDDING_MODEL = "minilm-384"
     assert embed_query(bot(), "tea")[384:] == [0.0] * (DIMENSIONS - 384)
-    server.fail("wrong_dimensions")
+    openai.fail("wrong_dimensions")
     problem = reason_of(lambda: embed_texts(bot(), ["tea"]))
     assert (problem.code, "383 dimensions instead of 384" in problem.reason) == ("bad_answer", True)
 
 
-def test_vectors_that_are_too_long_are_refused(server: OpenAIServer, settings: Any) -> None:
+def test_vectors_that_are_too_long_are_refused(openai: OpenAIServer, settings: Any) -> None:
     settings.EMBEDDING_MODEL = "giant-4096"
     assert "4096 dimensions instead of 1536" in reason_of(lambda: embed_texts(bot(), ["tea"])).reason
 
@@ -226,37 +215,37 @@ def test_vectors_that_are_too_long_are_refused(server: OpenAIServer, settings: A
 )
 @pytest.mark.usefixtures("short_times")
 def test_faults_are_named_and_cost_bounded_time(
-    server: OpenAIServer, fault: str, code: str, attempts: int, quick_attempts: int
+    openai: OpenAIServer, fault: str, code: str, attempts: int, quick_attempts: int
 ) -> None:
-    server.fail(fault, seconds=9)
+    openai.fail(fault, seconds=9)
     started = time.monotonic()
     assert texts_code() == code
     assert time.monotonic() - started < 4
-    assert len(server.requests) == attempts
+    assert len(openai.requests) == attempts
 
     started = time.monotonic()
     assert query_code() == code
     assert time.monotonic() - started < 1.2
-    assert len(server.requests) == attempts + quick_attempts
+    assert len(openai.requests) == attempts + quick_attempts
 
 
-def test_nobody_listening_is_unreachable(settings: Any, server: OpenAIServer) -> None:
+def test_nobody_listening_is_unreachable(settings: Any, openai: OpenAIServer) -> None:
     for address in ("http://127.0.0.1:1/v1", "http://no-such-host.invalid/v1", "ftp://127.0.0.1/v1", "nonsense"):
         settings.OPENAI_BASE_URL = address
         assert query_code() == texts_code() == "unreachable"
 
 
 @pytest.mark.parametrize("fault", ["rate_limited", "server_error", "reset", "bad_json", "short", "cut_off"])
-def test_what_passes_is_tried_again(server: OpenAIServer, fault: str) -> None:
-    server.fail(fault, times=3)
+def test_what_passes_is_tried_again(openai: OpenAIServer, fault: str) -> None:
+    openai.fail(fault, times=3)
     assert len(embed_texts(bot(), ["tea"])) == 1
     if fault != "rate_limited":
-        server.fail(fault, times=1)
+        openai.fail(fault, times=1)
         assert len(embed_query(bot(), "tea")) == DIMENSIONS
 
 
-def test_retry_after_is_waited_for(server: OpenAIServer) -> None:
-    server.fail("rate_limited", times=1, retry_after="0.3")
+def test_retry_after_is_waited_for(openai: OpenAIServer) -> None:
+    openai.fail("rate_limited", times=1, retry_after="0.3")
     started = time.monotonic()
     embed_texts(bot(), ["tea"])
     assert 0.3 <= time.monotonic() - started < 1.5
@@ -271,60 +260,59 @@ def test_retry_after_is_waited_for(server: OpenAIServer) -> None:
     ],
     ids=["seconds", "too many seconds", "date"],
 )
-def test_a_long_retry_after_is_left_to_the_caller(server: OpenAIServer, header: str, seconds: float) -> None:
-    server.fail("rate_limited", retry_after=header)
+def test_a_long_retry_after_is_left_to_the_caller(openai: OpenAIServer, header: str, seconds: float) -> None:
+    openai.fail("rate_limited", retry_after=header)
     assert reason_of(lambda: embed_texts(bot(), ["tea"])).retry_after == pytest.approx(seconds, abs=2)
     assert reason_of(lambda: embed_query(bot(), "tea")).retry_after == pytest.approx(seconds, abs=2)
-    assert len(server.requests) == 2
+    assert len(openai.requests) == 2
 
 
 @pytest.mark.parametrize("header", ["-5", "nan", "inf", "soon", "Mon, 99 Foo", "²", formatdate(0, usegmt=True)])
-def test_a_retry_after_that_makes_no_sense_is_no_trouble(server: OpenAIServer, header: str) -> None:
-    server.fail("rate_limited", times=1, retry_after=header)
+def test_a_retry_after_that_makes_no_sense_is_no_trouble(openai: OpenAIServer, header: str) -> None:
+    openai.fail("rate_limited", times=1, retry_after=header)
     assert len(embed_texts(bot(), ["tea"])) == 1
 
 
 # Queries
 
 
-def test_a_query_is_embedded_once(server: OpenAIServer, settings: Any) -> None:
+def test_a_query_is_embedded_once(openai: OpenAIServer, settings: Any) -> None:
     first = embed_query(bot(), "green tea")
     assert embed_query(bot(), "green tea") == first
     assert embed_query(bot(openai_key=OTHER_KEY), "green tea") == first
-    assert server.embedded() == ["green tea"]
+    assert openai.embedded() == ["green tea"]
 
     settings.EMBEDDING_MODEL = "text-embedding-ada-002"
     embed_query(bot(), "green tea")
-    assert server.embedded() == ["green tea"] * 2
+    assert openai.embedded() == ["green tea"] * 2
 
 
-def test_nobody_can_spoil_a_cached_vector(server: OpenAIServer) -> None:
+def test_nobody_can_spoil_a_cached_vector(openai: OpenAIServer) -> None:
     embed_query(bot(), "tea").clear()
     embed_query(bot(), "tea").clear()
     assert len(embed_query(bot(), "tea")) == DIMENSIONS
 
 
-def test_only_the_last_queries_are_remembered(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_last_queries_are_remembered(openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "REMEMBERED_QUERIES", 2)
     for text in ("one", "two", "one", "three", "one", "two"):
         embed_query(bot(), text)
-    assert server.embedded() == ["one", "two", "three", "two"]
+    assert openai.embedded() == ["one", "two", "three", "two"]
 
 
-def test_a_new_key_gets_a_new_client(server: OpenAIServer) -> None:
+def test_a_new_key_gets_a_new_client(openai: OpenAIServer) -> None:
     assert query_code("one", openai_key="sk-wrong-0123456789") == "unauthorized"
     embed_query(bot(openai_key=OTHER_KEY), "two")
     embed_query(bot(openai_key=GOOD_KEY), "three")
-    assert [request.key for request in server.requests] == ["sk-wrong-0123456789", OTHER_KEY, GOOD_KEY]
+    assert [request.key for request in openai.requests] == ["sk-wrong-0123456789", OTHER_KEY, GOOD_KEY]
 
 
-def test_many_can_search_at_once(server: OpenAIServer) -> None:
-    server.latency = 0.2
-    started = time.monotonic()
+def test_many_can_search_at_once(openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "QUERY_SECONDS", 60)
+    openai.meanwhile(Barrier(16, timeout=50).wait, times=16)  # none is answered before all are asked
     with ThreadPoolExecutor(16) as pool:
         vectors = list(pool.map(lambda number: embed_query(bot(), f"query {number}"), range(16)))
-    assert time.monotonic() - started < 2
-    assert sorted(server.embedded()) == sorted(f"query {number}" for number in range(16))
+    assert sorted(openai.embedded()) == sorted(f"query {number}" for number in range(16))
     assert vectors == [embed_query(bot(), f"query {number}") for number in range(16)]
 
 
@@ -332,50 +320,50 @@ def test_many_can_search_at_once(server: OpenAIServer) -> None:
 
 
 def test_three_failures_stop_the_asking_and_one_trial_starts_it_again(
-    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(breaker, "OPEN_SECONDS", 0.3)
     embed_query(bot(), "remembered")
-    server.fail("server_error")
+    openai.fail("server_error")
     assert [query_code() for _ in range(5)] == ["server_error"] * 3 + ["breaker_open"] * 2
     problem = reason_of(lambda: embed_query(bot(), "tea"))
     assert problem.reason == "The embeddings API failed with status 500."
     assert problem.retry_after is not None
     assert 0 < problem.retry_after <= 0.3
-    assert len(server.requests) == 1 + 3 * 2
+    assert len(openai.requests) == 1 + 3 * 2
     assert len(embed_query(bot(), "remembered")) == DIMENSIONS
 
     time.sleep(0.31)
     assert [query_code() for _ in range(2)] == ["server_error", "breaker_open"]
-    server.recover()
+    openai.recover()
     time.sleep(0.31)
     for text in ("tea", "coffee"):
         assert len(embed_query(bot(), text)) == DIMENSIONS
-    server.fail("server_error")
+    openai.fail("server_error")
     assert query_code("milk") == "server_error"
     assert caplog.text.count("Searches do without vectors") == 1
 
 
-def test_success_in_between_starts_the_count_anew(server: OpenAIServer) -> None:
+def test_success_in_between_starts_the_count_anew(openai: OpenAIServer) -> None:
     for number in range(4):
-        server.fail("rate_limited", times=2)
+        openai.fail("rate_limited", times=2)
         assert [query_code(), query_code()] == ["rate_limited"] * 2
         embed_query(bot(), f"works {number}")
 
 
-def test_a_wrong_key_stops_the_asking_at_once_but_only_with_that_key(server: OpenAIServer) -> None:
+def test_a_wrong_key_stops_the_asking_at_once_but_only_with_that_key(openai: OpenAIServer) -> None:
     wrong = "sk-wrong-0123456789"
     assert query_code(openai_key=wrong) == "unauthorized"
     problem = reason_of(lambda: embed_query(bot(openai_key=wrong), "tea"))
     assert (problem.code, problem.reason) == ("breaker_open", "The embeddings API does not accept the key.")
-    assert len(server.requests) == 1
+    assert len(openai.requests) == 1
     assert len(embed_query(bot(), "tea")) == DIMENSIONS
 
 
 @pytest.mark.usefixtures("short_times")
-def test_only_one_of_many_pays_for_the_trial(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_one_of_many_pays_for_the_trial(openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(breaker, "OPEN_SECONDS", 1.0)
-    server.fail("hang", seconds=9)
+    openai.fail("hang", seconds=9)
     for _ in range(3):
         query_code()
     time.sleep(1.0)
@@ -388,19 +376,19 @@ def test_only_one_of_many_pays_for_the_trial(server: OpenAIServer, monkeypatch: 
 
 
 @pytest.mark.django_db
-def test_no_transaction_is_open_while_asking(server: OpenAIServer) -> None:
+def test_no_transaction_is_open_while_asking(openai: OpenAIServer) -> None:
     with transaction.atomic():
         for ask in (lambda: embed_query(bot(), "tea"), lambda: embed_texts(bot(), ["tea"])):
             with pytest.raises(RuntimeError, match="never inside one"):
                 ask()
         assert len(embed_texts(bot(embedder="offline"), ["tea"])) == 1
-    assert server.requests == []
+    assert openai.requests == []
     assert len(embed_texts(bot(), ["tea"])) == len([embed_query(bot(), "tea")]) == 1
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("ask", [lambda: embed_query(bot(), "tea"), lambda: embed_texts(bot(), ["tea"])])
-def test_no_connection_is_held_while_asking(server: OpenAIServer, ask: Callable[[], object]) -> None:
+def test_no_connection_is_held_while_asking(openai: OpenAIServer, ask: Callable[[], object]) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
     assert connection.connection is not None
@@ -408,10 +396,10 @@ def test_no_connection_is_held_while_asking(server: OpenAIServer, ask: Callable[
     assert connection.connection is None
 
 
-def test_keys_and_texts_are_not_logged(server: OpenAIServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_keys_and_texts_are_not_logged(openai: OpenAIServer, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, logger="memories"):
         embed_query(bot(), "a secret thought")
-        server.fail("server_error")
+        openai.fail("server_error")
         for number in range(4):
             problem = reason_of(lambda: embed_query(bot(), "another secret thought"))
             assert "secret" not in problem.reason, number

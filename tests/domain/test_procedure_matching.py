@@ -1,6 +1,5 @@
 """Which procedures fit what was said: by words, by meaning, and none when none fits."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from memories.procedure_matching import matches
 from memories.procedure_vectors import embed_procedures
 from memories.procedures import ProcedureChanges, change_procedure, procedures_for, used
 from tests.factories import make_instance, make_memory, make_procedure, scope_of
-from tests.openai_server import GOOD_KEY, OpenAIServer
+from tests.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.django_db
 
@@ -32,15 +31,9 @@ def bot() -> Instance:
     return make_instance("support-bot")
 
 
-@pytest.fixture
-def server(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+@pytest.fixture(autouse=True)
+def asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "ATTEMPTS", 1)
-    embedding.forget()
-    with OpenAIServer() as server:
-        settings.OPENAI_BASE_URL = server.url
-        settings.OPENAI_API_KEY = GOOD_KEY
-        yield server
-    embedding.forget()
 
 
 def learn(instance: Instance, *known: tuple[str, str]) -> None:
@@ -132,7 +125,7 @@ def test_equal_scores_are_broken_by_use() -> None:
     assert names(bot, "zebra giraffe", limit=1) == ["Alpha"]
 
 
-def test_by_meaning(bot: Instance, server: OpenAIServer) -> None:
+def test_by_meaning(bot: Instance, openai: OpenAIServer) -> None:
     learn(bot, ("Feed the dog", "the animal is hungry"), OUTAGE)
     work(bot)
     match, *others = matches(scope_of(bot), "my puppy")
@@ -141,7 +134,7 @@ def test_by_meaning(bot: Instance, server: OpenAIServer) -> None:
     assert match.similarity > 0.35
 
 
-def test_both_lists_add_up(bot: Instance, server: OpenAIServer) -> None:
+def test_both_lists_add_up(bot: Instance, openai: OpenAIServer) -> None:
     learn(bot, ("Feed the dog", "the animal is hungry"))
     work(bot)
     match = matches(scope_of(bot), "the dog is hungry")[0]
@@ -149,26 +142,26 @@ def test_both_lists_add_up(bot: Instance, server: OpenAIServer) -> None:
     assert match.score == pytest.approx(2 / 61)
 
 
-def test_words_alone_while_the_embedder_does_not_answer(bot: Instance, server: OpenAIServer) -> None:
+def test_words_alone_while_the_embedder_does_not_answer(bot: Instance, openai: OpenAIServer) -> None:
     learn(bot, REFUND)
     work(bot)
-    server.fail("server_error")
+    openai.fail("server_error")
     match = matches(scope_of(bot), "a refund please")[0]
     assert (match.procedure.name, match.similarity) == ("Refund an order", None)
 
 
-def test_none_costs_one_statement_and_no_vector(bot: Instance, server: OpenAIServer) -> None:
+def test_none_costs_one_statement_and_no_vector(bot: Instance, openai: OpenAIServer) -> None:
     make_memory(bot, "Something")
     work(bot)
-    asked = len(server.requests)
+    asked = len(openai.requests)
     with CaptureQueriesContext(connection) as captured:
         assert procedures_for(scope := scope_of(bot), "a refund please") == []
     assert len(captured) == 2, "opening the instance, and one look"
-    assert len(server.requests) == asked
+    assert len(openai.requests) == asked
     assert scope.instance.embedding_model
 
 
-def test_vectors_follow_the_text(bot: Instance, server: OpenAIServer) -> None:
+def test_vectors_follow_the_text(bot: Instance, openai: OpenAIServer) -> None:
     procedure = make_procedure(bot, "Feed the dog")
     work(bot)
     assert ProcedureVector.objects.count() == 1
@@ -177,11 +170,11 @@ def test_vectors_follow_the_text(bot: Instance, server: OpenAIServer) -> None:
     change_procedure(scope_of(bot), procedure.id, ProcedureChanges(name="Water the plants"))
     assert not ProcedureVector.objects.exists()
     work(bot)
-    assert server.embedded()[-1] == "Water the plants"
+    assert openai.embedded()[-1] == "Water the plants"
     assert embed_procedures(scope_of(bot)) == 0
 
 
-def test_a_change_while_its_text_is_away(bot: Instance, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_while_its_text_is_away(bot: Instance, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
     procedure = make_procedure(bot, "Feed the dog")
     ask = procedure_vectors.embed_texts
 
@@ -196,7 +189,7 @@ def test_a_change_while_its_text_is_away(bot: Instance, server: OpenAIServer, mo
 
 
 def test_one_that_is_refused_does_not_hold_up_the_others(
-    bot: Instance, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+    bot: Instance, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learn(bot, REFUND, ("Unspeakable", ""), OUTAGE)
     ask = embedding._request
@@ -210,7 +203,7 @@ def test_one_that_is_refused_does_not_hold_up_the_others(
     assert embed_procedures(scope_of(bot)) == 2
 
 
-def test_vectors_of_different_models_are_never_compared(server: OpenAIServer) -> None:
+def test_vectors_of_different_models_are_never_compared(openai: OpenAIServer) -> None:
     bot = make_instance(embedder="offline")
     learn(bot, ("Feed the dog", "the animal is hungry"))
     make_memory(bot, "Something")
@@ -218,9 +211,9 @@ def test_vectors_of_different_models_are_never_compared(server: OpenAIServer) ->
     change_instance(scope_of(bot), InstanceChanges(embedder="openai"))
     embed_procedures(scope_of(bot))
     assert ProcedureVector.objects.count() == 2, "one for the model in use, one for the next"
-    asked = len(server.requests)
+    asked = len(openai.requests)
     assert names(bot, "hungry dogs") == ["Feed the dog"]
-    assert len(server.requests) == asked, "the offline vectors are compared with an offline vector"
+    assert len(openai.requests) == asked, "the offline vectors are compared with an offline vector"
     work(bot)
     assert ProcedureVector.objects.count() == 1
     assert names(bot, "my puppy") == ["Feed the dog"]

@@ -1,6 +1,5 @@
 """Search finds it: by word, stem, phrase, beginning, identifier, letters and meaning, and says why it found it."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,8 +10,8 @@ from hypothesis import strategies as st
 
 from accounts.access import actor_of_user
 from instances.models import Instance
-from memories import embedding, search_sql
 from memories import search as searching
+from memories import search_sql
 from memories.backfill import embed_pending
 from memories.draft import MemoryChanges
 from memories.filters import Filters
@@ -21,7 +20,7 @@ from memories.search import Results, search
 from memories.store import change
 from memoryconsole.inputs import read
 from tests.factories import make_conversation, make_instance, make_memories, make_memory, make_user, scope_of
-from tests.openai_server import GOOD_KEY, OpenAIServer
+from tests.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.django_db
 
@@ -43,16 +42,6 @@ def bot() -> Instance:
 def hashed() -> Instance:
     """Vectors without a key: texts are near when they share letters."""
     return make_instance("offline-bot", embedder="offline")
-
-
-@pytest.fixture
-def server(settings: Any) -> Iterator[OpenAIServer]:
-    embedding.forget()
-    with OpenAIServer() as server:
-        settings.OPENAI_BASE_URL = server.url
-        settings.OPENAI_API_KEY = GOOD_KEY
-        yield server
-    embedding.forget()
 
 
 def embed(instance: Instance) -> None:
@@ -314,7 +303,7 @@ def test_any_text_can_be_searched_for(text: str, query: str, typing: bool) -> No
 # By meaning
 
 
-def test_meaning_is_found(bot: Instance, server: OpenAIServer) -> None:
+def test_meaning_is_found(bot: Instance, openai: OpenAIServer) -> None:
     make_memory(bot, "The dog sleeps in the hall")
     make_memory(bot, "The invoice is overdue")
     embed(bot)
@@ -335,7 +324,7 @@ def test_without_a_key_words_are_searched_and_it_is_said(bot: Instance) -> None:
     assert (nothing.hits, nothing.mode, "No OpenAI" in nothing.reason) == ([], "vector", True)
 
 
-def test_before_the_first_vector_words_are_searched(bot: Instance, server: OpenAIServer) -> None:
+def test_before_the_first_vector_words_are_searched(bot: Instance, openai: OpenAIServer) -> None:
     make_memory(bot, "Alice likes tea")
     results = find(bot, "tea")
     assert (texts(results), results.mode) == (["Alice likes tea"], "keyword")
@@ -343,10 +332,10 @@ def test_before_the_first_vector_words_are_searched(bot: Instance, server: OpenA
 
 
 @pytest.mark.parametrize("fault", ["server_error", "unauthorized", "rate_limited", "reset", "nan", "wrong_dimensions"])
-def test_when_the_api_fails_words_are_searched(bot: Instance, server: OpenAIServer, fault: str) -> None:
+def test_when_the_api_fails_words_are_searched(bot: Instance, openai: OpenAIServer, fault: str) -> None:
     make_memory(bot, "Alice likes tea")
     embed(bot)
-    server.fail(fault)
+    openai.fail(fault)
     results = find(bot, "tea")
     assert (texts(results), results.mode) == (["Alice likes tea"], "keyword")
     assert results.reason.endswith("Search finds words but not meaning.")
@@ -362,14 +351,14 @@ def test_without_a_vector_no_vector_rank_is_made_up(bot: Instance) -> None:
         assert (hit.found.vector_rank, hit.found.similarity, hit.found.vector_rrf) == (None, None, 0)
 
 
-def test_paging_does_not_ask_for_the_vector_again(bot: Instance, server: OpenAIServer) -> None:
+def test_paging_does_not_ask_for_the_vector_again(bot: Instance, openai: OpenAIServer) -> None:
     for n in range(4):
         make_memory(bot, f"The dog number {n}")
     embed(bot)
-    before = len(server.requests)
+    before = len(openai.requests)
     for offset in range(4):
         find(bot, "puppy", limit=1, offset=offset)
-    assert len(server.requests) == before + 1
+    assert len(openai.requests) == before + 1
 
 
 def test_many_chunks_of_one_memory_do_not_hide_other_memories(hashed: Instance) -> None:

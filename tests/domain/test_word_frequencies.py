@@ -1,7 +1,5 @@
 """Common words of large instances, estimated from a sample by a job."""
 
-from typing import Any
-
 import pytest
 
 from instances.models import Instance
@@ -63,29 +61,25 @@ def test_an_empty_instance(bot: Instance) -> None:
     assert counted(bot) == {ALL: 0}
 
 
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The instances whose words the job counts, in an instance that counts as large with ten memories."""
-    found: list[Any] = []
-
-    def counting(scope: Any) -> None:
-        found.append(scope.instance.slug)
-        count_words(scope)
-
+def test_the_job_counts_large_instances_that_have_changed(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "EXACT_UP_TO", 9)
-    monkeypatch.setattr(jobs, "count_words", counting)
-    return found
-
-
-def test_the_job_counts_large_instances_that_have_changed(bot: Instance, calls: list[Any]) -> None:
-    fill(make_instance("small-bot"), 9)
+    small = make_instance("small-bot")
+    fill(small, 9)
     fill(bot, 20)
     jobs.count_common_words(0)
-    jobs.count_common_words(0)
-    assert calls == ["support-bot"]
+    assert (counted(small), counted(bot)[ALL], counted(bot)["alic"]) == ({}, 20, 20)
     make_memory(bot)
     jobs.count_common_words(0)
-    assert calls == ["support-bot"], "one more is no change worth counting"
+    assert counted(bot)[ALL] == 20, "one more is no change worth counting"
     fill(bot, 3)
     jobs.count_common_words(0)
-    assert calls == ["support-bot"] * 2
+    assert (counted(bot)[ALL], counted(bot)["alic"]) == (24, 23)
+
+
+def test_the_job_leaves_what_has_not_changed(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "EXACT_UP_TO", 9)
+    fill(bot, 20)
+    jobs.count_common_words(0)
+    WordFrequency.objects.filter(instance=bot, word="alic").delete()
+    jobs.count_common_words(0)
+    assert "alic" not in counted(bot), "counting again would have brought it back"

@@ -1,17 +1,13 @@
 """/conversations/try"""
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 from django.test import Client
 
 from accounts import throttling
 from instances.models import Instance
-from memories import embedding, llm
 from memories.models import Job, Memory
 from tests.factories import make_conversation, make_memory
-from tests.openai_server import GOOD_KEY, OpenAIServer
+from tests.openai_server import OpenAIServer
 from tests.working import waiting
 
 pytestmark = pytest.mark.django_db
@@ -19,18 +15,9 @@ pytestmark = pytest.mark.django_db
 URL = "/conversations/try?instance=support-bot"
 
 
-@pytest.fixture
-def openai(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    monkeypatch.setattr(llm, "FIRST_WAIT", 0.01)
-    llm.forget()
-    embedding.forget()
+@pytest.fixture(autouse=True)
+def not_throttled() -> None:
     throttling._counts.clear()
-    with OpenAIServer() as server:
-        settings.OPENAI_BASE_URL = server.url
-        settings.OPENAI_API_KEY = GOOD_KEY
-        yield server
-    llm.forget()
-    embedding.forget()
 
 
 def test_a_pasted_text(alice: Client, support: Instance, openai: OpenAIServer) -> None:
