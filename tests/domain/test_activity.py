@@ -21,11 +21,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def bot() -> Instance:
-    return make_instance("support-bot")
-
-
-@pytest.fixture
 def scope(bot: Instance) -> Scope:
     return scope_of(bot)
 

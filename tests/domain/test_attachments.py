@@ -31,11 +31,6 @@ def storage(tmp_path: Path, settings: Any) -> Path:
 
 
 @pytest.fixture
-def bot() -> Instance:
-    return make_instance("support-bot")
-
-
-@pytest.fixture
 def memory(bot: Instance) -> Memory:
     return make_memory(bot, "Alice sent a picture")
 

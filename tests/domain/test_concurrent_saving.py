@@ -12,15 +12,10 @@ from memories.draft import MemoryDraft
 from memories.models import Memory, MemoryVersion
 from memories.store import save
 from memoryconsole.errors import Conflict
-from tests.factories import make_instance, scope_of
+from tests.factories import scope_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WRITERS = 50
-
-
-@pytest.fixture
-def bot() -> Instance:
-    return make_instance("support-bot")
 
 
 def save_at_once(bot: Instance, **fields: Any) -> list[str]:

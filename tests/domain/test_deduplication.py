@@ -18,7 +18,7 @@ from memoryconsole.inputs import read
 from tests.factories import make_instance, make_memory, scope_of
 from tests.openai_server import OpenAIServer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("openai")]
 
 TEA = "Alice Miller prefers strong black tea with fresh lemon every single morning"
 

@@ -48,11 +48,6 @@ def test_the_nearest_group_comes_first() -> None:
 
 
 @pytest.fixture
-def bot(db: None) -> Instance:
-    return make_instance("support-bot")
-
-
-@pytest.fixture
 def scope(bot: Instance) -> Scope:
     return scope_of(bot)
 

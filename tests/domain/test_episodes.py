@@ -18,7 +18,7 @@ from tests.factories import make_conversation, make_instance, scope_of
 from tests.openai_server import OpenAIServer
 from tests.working import waiting, work
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("openai")]
 
 
 def episodes() -> list[Memory]:

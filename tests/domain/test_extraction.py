@@ -22,7 +22,7 @@ from tests.factories import make_conversation, make_instance, make_memory, scope
 from tests.openai_server import OpenAIServer
 from tests.working import waiting, work
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("openai")]
 
 
 def fact(content: str, index: int | None = 0, **fields: Any) -> dict[str, Any]:

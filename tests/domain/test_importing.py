@@ -34,11 +34,6 @@ EVERYTHING = Filters(include_superseded=True)
 
 
 @pytest.fixture
-def bot() -> Instance:
-    return make_instance("support-bot")
-
-
-@pytest.fixture
 def other() -> Instance:
     return make_instance("sales-bot")
 

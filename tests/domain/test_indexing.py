@@ -6,19 +6,19 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from instances.models import Instance
 from instances.store import InstanceChanges, change_instance, delete_instance
 from memories import jobs
-from memories.backfill import embed_pending
 from memories.deletion import delete_memory
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.models import Chunk, Embedding, Memory, MemoryVersion
 from memories.store import change, change_many, restore, save, save_many
 from memories.vocabulary import EmbeddingState
 from memoryconsole.inputs import read
+from tests.domain.looking import embed, in_another_connection
 from tests.factories import make_conversation, make_instance, make_memory, scope_of
 
 pytestmark = pytest.mark.django_db
@@ -45,10 +45,6 @@ def words_of(memory: Memory) -> set[str]:
             [memory.id],
         )
         return {word for (words,) in cursor.fetchall() for word in words}
-
-
-def embed(instance: Instance) -> int:
-    return embed_pending(scope_of(instance))
 
 
 def update(memory: Memory, **changes: Any) -> Memory:
@@ -338,13 +334,6 @@ def test_a_job_that_began_too_early_is_followed_by_another(bot: Instance) -> Non
 def finish_queued() -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE procrastinate_jobs SET status = 'succeeded'")
-
-
-def in_another_connection(work: Any, *arguments: Any) -> Any:
-    try:
-        return work(*arguments)
-    finally:
-        connections.close_all()
 
 
 # Places in a conversation

@@ -14,7 +14,7 @@ from memories.prompts import Line
 from tests.factories import make_instance
 from tests.openai_server import OpenAIServer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("openai")]
 
 PROMPT = prompts.extraction([Line("user", "I like tea", datetime(2026, 5, 12, tzinfo=UTC))], zone=UTC, limit=20)
 

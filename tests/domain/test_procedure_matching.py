@@ -25,12 +25,6 @@ OUTAGE = ("Report an outage", "the service is down, nothing loads, errors everyw
 RESET = ("Reset a password", "the customer cannot sign in or forgot the password")
 
 
-@pytest.fixture
-def bot() -> Instance:
-    """Without a key: words alone."""
-    return make_instance("support-bot")
-
-
 @pytest.fixture(autouse=True)
 def asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "ATTEMPTS", 1)

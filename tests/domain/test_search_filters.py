@@ -26,6 +26,7 @@ from memories.store import save_many
 from memories.vector_index import CREATE
 from memories.vocabulary import Category, Role
 from memoryconsole.inputs import read
+from tests.domain.looking import MODES
 from tests.factories import make_conversation, make_instance, make_user, scope_of
 
 pytestmark = pytest.mark.django_db
@@ -33,7 +34,6 @@ pytestmark = pytest.mark.django_db
 WORDS = ("tea", "coffee", "milk", "bear", "garden", "window", "river", "hammer", "letter", "cloud")
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 OWNERS = ("", "alice", "bob")
-MODES: list[Any] = ["keyword", "vector", "hybrid"]
 
 
 @pytest.fixture(params=["small", "large", "huge"], autouse=True)

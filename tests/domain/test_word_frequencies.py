@@ -21,11 +21,6 @@ def counted(instance: Instance) -> dict[str, int]:
     return dict(WordFrequency.objects.filter(instance=instance).values_list("word", "chunks"))
 
 
-@pytest.fixture
-def bot() -> Instance:
-    return make_instance("support-bot")
-
-
 def test_common_words_are_counted_and_rare_ones_are_not(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(word_frequencies, "COMMON", 0.02)
     other = make_instance("sales-bot")

@@ -14,7 +14,7 @@ from tests.factories import make_conversation, scope_of
 from tests.openai_server import OpenAIServer
 from tests.working import waiting, work
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("openai")]
 
 
 def talk(instance: Instance, number: int) -> Conversation:

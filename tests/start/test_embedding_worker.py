@@ -3,36 +3,20 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.openai_server import GOOD_KEY, OpenAIServer
-from tests.start.console import Console, manage, processes, wait_until
+from tests.openai_server import OpenAIServer
+from tests.start.console import Console, manage, wait_until
 
 # A dead worker's jobs are taken up when it has not been heard of for half a minute.
 TAKEN_UP = 100
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def console(shared_data_dir: Path, free_port: int, server: OpenAIServer) -> Iterator[Console]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OPENAI_BASE_URL", server.url)
-        patch.setenv("OPENAI_API_KEY", GOOD_KEY)
-        console = Console(shared_data_dir, free_port).wait_until_ready()
-        yield console
-        for pid in console.family():
-            if pid in processes():
-                os.kill(pid, signal.SIGKILL)
-        console.process.wait()
+def console(console_with_openai: Console) -> Console:
+    return console_with_openai
 
 
 @pytest.fixture(scope="module")
@@ -65,22 +49,22 @@ def test_a_new_memory_is_ready_within_seconds_and_found_by_meaning(console: Cons
 
 
 def test_while_the_api_is_down_memories_are_saved_and_found_by_words(
-    console: Console, key: str, server: OpenAIServer
+    console: Console, key: str, openai: OpenAIServer
 ) -> None:
-    server.fail("server_error")
+    openai.fail("server_error")
     save(console, key, "Alice flew a zeppelin")
     status, answer = console.get("/api/v1/memories?instanceId=new-bot&search=zeppelin", key)
     assert (status, answer["searchMode"], answer["total"]) == (200, "keyword", 1)
     assert "500" in str(answer["reason"])
-    asked = len(server.requests)
-    wait_until(lambda: len(server.requests) > asked + 2)
-    server.recover()
+    asked = len(openai.requests)
+    wait_until(lambda: len(openai.requests) > asked + 2)
+    openai.recover()
     wait_until(lambda: total(console, key, "embedding=pending") == 0)
 
 
-def test_a_job_can_be_watched_and_survives_kill_9(console: Console, key: str, server: OpenAIServer) -> None:
+def test_a_job_can_be_watched_and_survives_kill_9(console: Console, key: str, openai: OpenAIServer) -> None:
     ready = total(console, key, "embedding=ready")
-    server.latency = 1.5
+    openai.latency = 1.5
     save(console, key, *(f"Memory number {n} of many" for n in range(700)))
     body = {"instanceId": "new-bot", "kind": "embed-memories"}
     status, answer = console.get("/api/v1/jobs", key, body)
@@ -91,7 +75,7 @@ def test_a_job_can_be_watched_and_survives_kill_9(console: Console, key: str, se
     os.kill(worker, signal.SIGKILL)
     left = total(console, key, "embedding=pending")
     assert 0 < left < 700
-    server.latency = 0.0
+    openai.latency = 0.0
 
     def state() -> Any:
         found: Any = console.get(f"/api/v1/jobs/{job['id']}?instanceId=new-bot", key)[1]["job"]
@@ -100,6 +84,6 @@ def test_a_job_can_be_watched_and_survives_kill_9(console: Console, key: str, se
     wait_until(lambda: state()[0] == "done", TAKEN_UP)
     assert state() == ("done", 700, 700, None)
     assert total(console, key, "embedding=pending") == 0
-    texts = [text for text in server.embedded() if text.endswith("of many")]
+    texts = [text for text in openai.embedded() if text.endswith("of many")]
     assert len(set(texts)) == 700
     assert len(texts) <= 700 + 256, "at most what was on its way is asked for twice"

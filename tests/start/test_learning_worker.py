@@ -4,15 +4,13 @@ nothing is there twice, and every failure can be seen."""
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.openai_server import GOOD_KEY, MOODS, OpenAIServer
-from tests.start.console import Console, manage, processes, wait_until
+from tests.openai_server import MOODS, OpenAIServer
+from tests.start.console import Console, manage, wait_until
 
 # A dead worker's jobs are taken up when it has not been heard of for half a minute.
 TAKEN_UP = 120
@@ -20,22 +18,8 @@ TALKS, TURNS = 6, 4
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def console(shared_data_dir: Path, free_port: int, server: OpenAIServer) -> Iterator[Console]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OPENAI_BASE_URL", server.url)
-        patch.setenv("OPENAI_API_KEY", GOOD_KEY)
-        console = Console(shared_data_dir, free_port).wait_until_ready()
-        yield console
-        for pid in console.family():
-            if pid in processes():
-                os.kill(pid, signal.SIGKILL)
-        console.process.wait()
+def console(console_with_openai: Console) -> Console:
+    return console_with_openai
 
 
 @pytest.fixture(scope="module")
@@ -99,17 +83,17 @@ def test_a_fact_is_found_seconds_after_it_was_said(talker: Talker) -> None:
     assert (job["state"], job["conversationId"], job["result"]["created"], job["attempts"]) == ("done", id, 1, 1)
 
 
-def test_nothing_is_lost_or_doubled_by_kill_9_and_a_moody_model(talker: Talker, server: OpenAIServer) -> None:
-    server.latency = 0.1
-    server.fail_sometimes(0.2, *MOODS, path="/chat/completions", seed=4)
+def test_nothing_is_lost_or_doubled_by_kill_9_and_a_moody_model(talker: Talker, openai: OpenAIServer) -> None:
+    openai.latency = 0.1
+    openai.fail_sometimes(0.2, *MOODS, path="/chat/completions", seed=4)
     with ThreadPoolExecutor(3) as clients:
         talks = clients.map(talker.talk, range(TALKS))
-        wait_until(lambda: len(server.chats()) > 3)
+        wait_until(lambda: len(openai.chats()) > 3)
         (worker,) = talker.console.children("worker")
         os.kill(worker, signal.SIGKILL)
         ids = list(talks)
     wait_until(lambda: talker.unfinished() == 0, TAKEN_UP)
-    server.recover()
+    openai.recover()
     failed = talker.get("jobs", "&state=failed&limit=100")["jobs"]
     assert all(job["error"] for job in failed)
     for id in {job["conversationId"] for job in failed}:
