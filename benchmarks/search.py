@@ -204,12 +204,10 @@ def statement_ms(scope: Any, text: str, filters: Any, vector: list[float]) -> fl
     from django.db import connection, transaction
 
     from memories.query import read_query
-    from memories.search import prepared
-    from memories.search_sql import PLANNING
+    from memories.search import plan, prepared
 
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(PLANNING)
-        sql, parameters = prepared(scope, read_query(text), filters, "hybrid", vector)
+        sql, parameters = prepared(scope, read_query(text), filters, "hybrid", vector, plan(scope, cursor))
         start = perf_counter()
         cursor.execute(sql, {**parameters, "limit": 20, "offset": 0})
         cursor.fetchall()

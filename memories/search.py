@@ -5,7 +5,7 @@ Reads fail open: when the embedder does not answer, words alone are searched, an
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -15,7 +15,7 @@ from instances.models import Instance
 from memories.asking import Unavailable
 from memories.embedding import embed_query, model_of
 from memories.filters import Filters, as_sql, matching
-from memories.listing import Lengths, lengths
+from memories.listing import Lengths
 from memories.models import Memory, MemoryVersion
 from memories.offline_embedder import MODEL as OFFLINE
 from memories.query import Phrase, Query, read_query
@@ -39,6 +39,9 @@ from memories.sharing import SharedHit, search_shared
 from memories.spelling import corrected_query, similar_words
 from memoryconsole.postgres.halfvec import HalfVector
 from memoryconsole.reading import row_of
+
+if TYPE_CHECKING:
+    from django.db.backends.utils import CursorWrapper
 
 Mode = Literal["hybrid", "keyword", "vector"]
 
@@ -166,8 +169,7 @@ def _find(
 ) -> tuple[list[Hit], list[SharedHit]]:
     """The hits of a page; if others share some as well, those and all own hits up to the end of that page."""
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(PLANNING)
-        sql, parameters = prepared(scope, query, filters, mode, vector)
+        sql, parameters = prepared(scope, query, filters, mode, vector, plan(scope, cursor))
         shared = search_shared(scope, filters, parameters)
         page = {"limit": offset + limit, "offset": 0} if shared else {"limit": limit, "offset": offset}
         cursor.execute(sql, {**parameters, **page})
@@ -217,12 +219,17 @@ def _with_score(hit: SharedHit, final: float) -> Hit:
     return Hit(hit.memory, found, origin=hit.origin)
 
 
+def plan(scope: Scope, cursor: "CursorWrapper") -> Lengths:
+    """Prepare the transaction for a search of the instance, whose size is asked for on the way."""
+    cursor.execute(PLANNING, [scope.instance.id])
+    return Lengths(*cursor.fetchone()[:2])
+
+
 def prepared(
-    scope: Scope, query: Query, filters: Filters, mode: Mode, vector: Sequence[float] | None
+    scope: Scope, query: Query, filters: Filters, mode: Mode, vector: Sequence[float] | None, sizes: Lengths
 ) -> tuple[str, dict[str, Any]]:
     """The statement for this search and its parameters, but for which page of it is wanted."""
     instance = scope.instance
-    sizes = lengths(scope)
     is_offline = instance.embedding_model == OFFLINE
     parameters: dict[str, Any] = {
         "instance": instance.id,

@@ -23,13 +23,15 @@ RERANK = 400
 WORD_BUDGET = 4_000
 
 
-# For this transaction. The form of the statement is chosen by counting, so the plan may be made once and kept, and it
-# never reads a whole table or starts helpers for what takes milliseconds. A vector index is to look at as many
-# candidates as are put in order later, and to go on while filters take them away.
+# How much there is to search, and how to do it in this transaction. The form of the statement is chosen by counting, so
+# the plan may be made once and kept, and it never reads a whole table or starts helpers for what takes milliseconds. A
+# vector index is to look at as many candidates as are put in order later, and to go on while filters take them away.
 PLANNING = """
-SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
+SELECT coalesce(sum(delta), 0)::bigint, coalesce(sum(delta) FILTER (WHERE private), 0)::bigint,
+       set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
        set_config('max_parallel_workers_per_gather', '0', true), set_config('hnsw.ef_search', '400', true),
        set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.max_scan_tuples', '40000', true)
+FROM memories_memorycount WHERE instance_id = %s
 """
 
 

@@ -9,10 +9,9 @@ from django.db import connection, transaction
 from accounts.access import Scope
 from memories.audit import note_private_reads
 from memories.filters import as_sql, readable
-from memories.listing import lengths
 from memories.models import LISTED, Memory
-from memories.search import RERANK_OFFLINE
-from memories.search_sql import EXACT_UP_TO, INDEXED, PLANNING, SCANNED, each_if
+from memories.search import RERANK_OFFLINE, plan
+from memories.search_sql import EXACT_UP_TO, INDEXED, SCANNED, each_if
 
 # A very long memory is compared by its first pieces.
 OWN_PIECES = 8
@@ -58,14 +57,16 @@ def similar(scope: Scope, memory: Memory, limit: int = 5) -> list[tuple[Memory, 
         "memory": memory.id,
         "limit": limit,
     }
-    sql = NEAREST.format(
-        own_pieces=OWN_PIECES,
-        neighbourhood=EXACT_UP_TO if lengths(scope).all <= EXACT_UP_TO else RERANK_OFFLINE,
-        scanned=INDEXED.format(instance=instance.id, generation=parameters["generation"]) if is_indexed else SCANNED,
-        readable=each_if(as_sql(rows, parameters)).of("e.memory_id"),
-    )
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(PLANNING)
+        length = plan(scope, cursor).all
+        sql = NEAREST.format(
+            own_pieces=OWN_PIECES,
+            neighbourhood=EXACT_UP_TO if length <= EXACT_UP_TO else RERANK_OFFLINE,
+            scanned=INDEXED.format(instance=instance.id, generation=parameters["generation"])
+            if is_indexed
+            else SCANNED,
+            readable=each_if(as_sql(rows, parameters)).of("e.memory_id"),
+        )
         cursor.execute(sql, parameters)
         cosines = dict(cursor.fetchall())
     found = {row.id: row for row in rows.filter(id__in=cosines)} if cosines else {}

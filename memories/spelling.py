@@ -13,7 +13,7 @@ from memories.search_sql import quoted
 
 MOST_WORDS = 8
 # Known words are those of this many chunks, the newest.
-SAMPLE = 2_000
+SAMPLE = 1_000
 
 # Words of the instance that look like the ones nobody wrote, by the letters they share.
 SIMILAR = """
