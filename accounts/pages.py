@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.utils.cache import patch_vary_headers
 from django_htmx.middleware import HtmxDetails
 
 from accounts.access import Actor, Scope, actor_of_user, instances_of, open_instance
@@ -36,6 +37,18 @@ def actor_of(request: ConsoleRequest) -> Actor:
 def wants_fragment(request: ConsoleRequest) -> bool:
     """HTMX asks for the part it replaces; going back and boosted links need the whole page."""
     return bool(request.htmx) and not request.htmx.boosted and not request.htmx.history_restore_request
+
+
+def render_part(request: ConsoleRequest, template: str, part: str, context: dict[str, Any]) -> HttpResponse:
+    """The page, or the part of it that HTMX replaces."""
+    response = render(request, f"{template}#{part}" if wants_fragment(request) else template, context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def page_number(request: ConsoleRequest) -> int:
+    number = request.GET.get("page", "1")
+    return int(number) if number.isdecimal() and len(number) <= 12 else 1
 
 
 def about_instance(

@@ -4,12 +4,10 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import render
-from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from accounts.pages import ConsoleRequest, about_instance, render_part
 from conversations.listing import (
     LINKED_SHOWN,
     ConversationFilters,
@@ -44,10 +42,7 @@ def conversation_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "channels": recent_channels(scope),
         "linked": memories_per_conversation(scope, page.rows),
     }
-    fragment = "#conversations" if wants_fragment(request) else ""
-    response = render(request, f"conversations/list.html{fragment}", context)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return render_part(request, "conversations/list.html", "conversations", context)
 
 
 @require_GET
@@ -63,10 +58,7 @@ def conversation_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> Http
         "has_more": len(linked) > LINKED_SHOWN,
         "by_message": _by_message(linked[:LINKED_SHOWN]),
     }
-    fragment = "#transcript" if wants_fragment(request) else ""
-    response = render(request, f"conversations/detail.html{fragment}", context)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return render_part(request, "conversations/detail.html", "transcript", context)
 
 
 def _by_message(linked: list[Memory]) -> dict[UUID, list[Memory]]:

@@ -61,17 +61,10 @@ class PlacedJson(TypedDict):
     explain: NotRequired[NumbersJson]
 
 
-class GivenJson(MemoryJson):
+class GivenJson(MemoryJson, PlacedJson):
     """`sharedFrom` is the instance that shares it, when it is not this one's own."""
 
     sharedFrom: NotRequired[str]
-    tokens: int
-    why: WhyWord
-    form: FormWord
-    rank: int | None
-    score: float | None
-    similarity: float | None
-    explain: NotRequired[NumbersJson]
 
 
 class DroppedJson(TypedDict):

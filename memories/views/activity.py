@@ -6,13 +6,12 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.utils import timezone
-from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET, require_POST
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from accounts.pages import ConsoleRequest, about_instance, page_number, render_part
 from conversations.models import Conversation
 from memories import activity
 from memories.activity import KINDS, UNFINISHED, JobFilters
@@ -56,11 +55,10 @@ class ShownJob:
 @about_instance
 def activity_page(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     filters = _filters(request)
-    number = request.GET.get("page", "1")
     page = activity.job_page(
         scope,
         filters,
-        number=int(number) if number.isdecimal() and len(number) <= 12 else 1,
+        number=page_number(request),
         size=SIZE,
         anchor=request.GET.get("anchor", ""),
     )
@@ -74,10 +72,7 @@ def activity_page(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "states": Job.State.choices,
         "kinds": KINDS.items(),
     }
-    fragment = "#activity" if wants_fragment(request) else ""
-    response = render(request, f"memories/activity.html{fragment}", context)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return render_part(request, "memories/activity.html", "activity", context)
 
 
 @require_POST

@@ -5,13 +5,12 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.utils import timezone
-from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from accounts.pages import ConsoleRequest, about_instance, render_part
 from memories.audit_log import AuditFilters, Entries, Format, export, known, list_entries
 from memories.filters import readable
 from memories.forms import in_readers_zone
@@ -54,10 +53,7 @@ def audit_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "actors": known(scope, "actor"),
         "query": _query(scope, given),
     }
-    template = "memories/audit.html#entries" if wants_fragment(request) else "memories/audit.html"
-    response = render(request, template, context)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return render_part(request, "memories/audit.html", "entries", context)
 
 
 @require_GET

@@ -6,11 +6,10 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.template.defaultfilters import truncatechars
-from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, wants_fragment
 from memories import duplicates
 from memories.duplicates import NEAREST, Kind, Likeness
 from memories.forms import MergeForm, PairingForm
@@ -46,10 +45,7 @@ def duplicate_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "form": PairingForm(initial={"threshold": f"{_threshold(scope, job):g}"}),
         "n_pairs": sum(map(len, groups)),
     }
-    fragment = "#duplicates" if wants_fragment(request) else ""
-    response = render(request, f"memories/duplicates.html{fragment}", context)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return render_part(request, "memories/duplicates.html", "duplicates", context)
 
 
 @require_POST
@@ -139,9 +135,7 @@ def _threshold(scope: Scope, last: Job | None) -> float:
 
 def _page(request: ConsoleRequest, groups: list[list[DuplicatePair]]) -> Page[DuplicatePair]:
     """The groups are counted, not the pairs in them; a number past the end is the last page."""
-    number = request.GET.get("page", "1")
-    wanted = int(number) if number.isdecimal() and len(number) <= 12 else 1
-    number_shown = max(1, min(wanted, -(-len(groups) // SIZE)))
+    number_shown = max(1, min(page_number(request), -(-len(groups) // SIZE)))
     first = [group[0] for group in groups[(number_shown - 1) * SIZE : number_shown * SIZE]]
     return Page(first, number_shown, SIZE, len(groups), NEAREST)
 

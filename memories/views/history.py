@@ -4,12 +4,11 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
-from django.utils.cache import patch_vary_headers
+from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_POST
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from accounts.pages import ConsoleRequest, about_instance, page_number, render_part
 from memories.history import history_page, steps
 from memories.store import find_memory, restore
 from memoryconsole.errors import NotFound
@@ -21,11 +20,10 @@ SIZE = 20
 @about_instance
 def memory_history(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
     memory = find_memory(scope, id)
-    number = request.GET.get("page", "1")
     page = history_page(
         scope,
         memory,
-        number=int(number) if number.isdecimal() and len(number) <= 12 else 1,
+        number=page_number(request),
         size=SIZE,
         anchor=request.GET.get("anchor", ""),
     )
@@ -35,10 +33,7 @@ def memory_history(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespo
         "steps": steps(scope, memory, page.rows),
         "back": request.GET.urlencode(),
     }
-    fragment = "#history" if wants_fragment(request) else ""
-    response = render(request, f"memories/history.html{fragment}", context)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return render_part(request, "memories/history.html", "history", context)
 
 
 @require_POST

@@ -5,13 +5,11 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
-from django.shortcuts import render
-from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET
 from pydantic import Field
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from accounts.pages import ConsoleRequest, about_instance, render_part
 from conversations.models import Conversation
 from memories.draft import Name
 from memories.filters import Unset
@@ -55,10 +53,7 @@ def recall_log(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "conversations": _conversations(scope, rows),
         "keeps_log": scope.instance.recall_log_days > 0,
     }
-    fragment = "#log" if wants_fragment(request) else ""
-    response = render(request, f"recall/log.html{fragment}", context)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return render_part(request, "recall/log.html", "log", context)
 
 
 def _filters(request: ConsoleRequest) -> tuple[LogFilters, Invalid | None]:

@@ -7,11 +7,10 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.template.defaultfilters import truncatechars
-from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, wants_fragment
 from memories import review
 from memories.forms import MergeForm, ReviewForm
 from memories.models import Memory
@@ -33,11 +32,10 @@ WHYS: dict[str, tuple[str, Why | None]] = {
 @about_instance
 def review_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     why = request.GET.get("why", "")
-    number = request.GET.get("page", "1")
     page = review.page_waiting(
         scope,
         WHYS.get(why, WHYS[""])[1],
-        number=int(number) if number.isdecimal() and len(number) <= 12 else 1,
+        number=page_number(request),
         size=SIZE,
         anchor=request.GET.get("anchor", ""),
     )
@@ -49,10 +47,7 @@ def review_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "whys": [(value, title) for value, (title, _) in WHYS.items()],
         "n_waiting": review.count_waiting(scope),
     }
-    fragment = "#review" if wants_fragment(request) else ""
-    response = render(request, f"memories/review.html{fragment}", context)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return render_part(request, "memories/review.html", "review", context)
 
 
 @require_http_methods(["GET", "POST"])

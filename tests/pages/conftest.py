@@ -16,6 +16,14 @@ def support() -> Instance:
 
 
 @pytest.fixture
+def offline(support: Instance) -> Instance:
+    """The support bot with vectors that need no key."""
+    Instance.objects.filter(pk=support.pk).update(embedder="offline")
+    support.refresh_from_db()
+    return support
+
+
+@pytest.fixture
 def sales() -> Instance:
     return make_instance("sales-bot", name="Sales bot")
 

@@ -14,13 +14,6 @@ from tests.factories import make_memories, make_memory, scope_of
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def offline(support: Instance) -> Instance:
-    Instance.objects.filter(pk=support.pk).update(embedder="offline")
-    support.refresh_from_db()
-    return support
-
-
 def line(client: Client, url: str = "/memory?instance=support-bot", **extra: object) -> str:
     """What the line says, as one line of HTML."""
     response = client.get(url, **extra)

@@ -19,14 +19,6 @@ from tests.openai_server import OpenAIServer
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def offline(support: Instance) -> Instance:
-    """An instance whose vectors need no key."""
-    Instance.objects.filter(pk=support.pk).update(embedder="offline")
-    support.refresh_from_db()
-    return support
-
-
 def embed(instance: Instance) -> None:
     embed_pending(scope_of(instance))
     instance.refresh_from_db()

@@ -18,13 +18,6 @@ from tests.factories import make_memory, make_user, scope_of
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def offline(support: Instance) -> Instance:
-    Instance.objects.filter(pk=support.pk).update(embedder="offline")
-    support.refresh_from_db()
-    return support
-
-
 def embed(instance: Instance) -> None:
     embed_pending(scope_of(instance))
     instance.refresh_from_db()
