@@ -1,8 +1,7 @@
 """Deleting memories for good: the rows, their versions, chunks, vectors and attachments, in one transaction.
 
-With them goes what the recall log says of them, and the words that only they said.
-
-What stays is a line in the audit log with ids, actor and time.
+With them go the words that only they said. What stays is a line in the audit log with ids, actor and time, and ids and
+numbers in the recall log, which never has a text.
 """
 
 from collections.abc import Sequence
