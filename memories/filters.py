@@ -70,6 +70,12 @@ def once_readable(scope: Scope) -> QuerySet[Memory]:
     return rows
 
 
+def may_read(scope: Scope, memory: Memory) -> bool:
+    """The same of one that has not expired, without asking the database."""
+    owner = scope.private_memories_of
+    return memory.visibility != Visibility.PRIVATE or owner is None or memory.owner == owner
+
+
 def unexpired(rows: QuerySet[Memory]) -> QuerySet[Memory]:
     return rows.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=Now()))
 

@@ -19,7 +19,7 @@ from accounts.access import Scope
 from memories import audit, copying, expiry, indexing, links, versions
 from memories.backfill import embed_soon
 from memories.draft import MemoryChanges, MemoryDraft
-from memories.filters import readable
+from memories.filters import may_read, readable
 from memories.models import MAX_TAGS, Memory
 from memories.versions import Cause
 from memories.vocabulary import EmbeddingState, Status, Visibility
@@ -74,6 +74,8 @@ def _save(scope: Scope, draft: MemoryDraft, memory: Memory, redacted: list[str])
     if holder is None:
         insert(scope, [memory])
         return Saved(memory, "created", redacted)
+    if not may_read(scope, holder):
+        raise Conflict(f"The key “{memory.key}” is taken.", code="key_taken")
     if draft.dedupe == "reject" and not draft.supersede_reason:
         raise Conflict(
             f"The key “{memory.key}” is taken. Send supersedeReason to say why the current memory is out of date.",

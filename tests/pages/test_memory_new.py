@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from instances.models import Instance
-from memories.models import AuditEntry, Memory
+from memories.models import AuditEntry, Memory, MemoryVersion
 from memories.vocabulary import EmbeddingState
 from tests.factories import make_conversation, make_memory, make_user
 
@@ -123,6 +123,16 @@ def test_a_key_that_is_taken_changes_nothing(alice: Client, support: Instance) -
     html = alice.post(URL, form(key="renewal")).content.decode()
     assert "Another memory has this key." in html
     assert Memory.objects.get(instance=support).content == "the first"
+
+
+def test_a_key_of_somebody_elses_private_memory_does_not_open_it(alice: Client, support: Instance) -> None:
+    private = make_memory(support, "Bob is ill.", key="health", owner="bob", visibility="private")
+    sent = form(key="health", owner="bob", supersede_reason="out of date")
+    assert "Another memory has this key." in alice.post(URL, sent).content.decode()
+    private.refresh_from_db()
+    assert (private.content, private.visibility) == ("Bob is ill.", "private")
+    assert not MemoryVersion.objects.exists()
+    assert alice.get(f"/memory/{private.id}?instance=support-bot").status_code == 404
 
 
 def test_strangers_cannot_write(mallory: Client, client: Client, support: Instance) -> None:
