@@ -139,7 +139,8 @@ def change(scope: Scope, raw_id: object, changes: MemoryChanges, *, seen: dateti
             memory = _locked_one(scope, raw_id)
             if seen is not None and memory.updated_at != seen:
                 raise Conflict(CHANGED_MEANWHILE, code="changed_meanwhile")
-            expiry.release_keys(scope, [fields.get("key", "")])
+            if not fields.keys().isdisjoint({"key", "owner"}):
+                expiry.release_keys(scope, [fields.get("key", memory.key)])
             apply(scope, memory, fields, Cause(changes.supersede_reason))
     except IntegrityError as error:
         if KEY_TAKEN not in str(error):

@@ -162,3 +162,11 @@ def test_a_key_of_the_same_name_elsewhere_is_not_touched() -> None:
     world.expire()
     SAVES["save"](world)
     assert Memory.objects.get(pk=theirs.pk).key == "k"
+
+
+def test_its_key_is_free_for_what_comes_to_its_owner() -> None:
+    bot = make_instance()
+    other = make_memory(bot, key="k", owner="bob")
+    make_memory(bot, key="k", owner="ada", expiresAt="2020-01-01T00:00:00Z")
+    moved = change(scope_of(bot), other.id, MemoryChanges(owner="ada"))
+    assert (moved.owner, moved.key) == ("ada", "k")
