@@ -24,7 +24,7 @@ WITH wanted AS MATERIALIZED (
     ) AS asked
     WHERE cardinality(cut) > 0 AND NOT EXISTS (
         SELECT FROM memories_chunk c
-        WHERE c.instance_id = %(instance)s::uuid AND c.live AND c.words @@ (
+        WHERE c.instance_id = %(instance)s::uuid AND c.live {{unread}} AND c.words @@ (
             SELECT string_agg({quoted}, ' | ')::tsquery
             FROM unnest(cut) AS each
         )
@@ -43,7 +43,7 @@ ORDER BY wanted.word, greatest(similarity(known.word, wanted.word), similarity(k
 """.format(quoted=quoted("each"))
 NOTHING = "SELECT ''::tsvector WHERE false"
 SAMPLED = """
-SELECT c.words FROM memories_chunk c WHERE c.instance_id = '{instance}' AND c.live {private}
+SELECT c.words FROM memories_chunk c WHERE c.instance_id = '{instance}' AND c.live {unread}
 ORDER BY c.id DESC LIMIT {sample}
 """
 
@@ -53,7 +53,7 @@ SPELLING = """
 SELECT lower(token)
 FROM (
     SELECT c.who, c.content, c.about FROM memories_chunk c
-    WHERE c.instance_id = %(instance)s::uuid AND c.live {private}
+    WHERE c.instance_id = %(instance)s::uuid AND c.live {unread}
       AND c.words @@ array_to_tsvector(ARRAY[%(stem)s::text])::text::tsquery
     LIMIT 20
 ) AS examples, ts_parse('default', concat_ws(' ', who, content, about))
@@ -61,9 +61,15 @@ WHERE %(stem)s = ANY(tsvector_to_array(to_tsvector(%(language)s::text::regconfig
 ORDER BY similarity(token, %(wanted)s) DESC, token
 LIMIT 1
 """
-# A word of somebody's private memory is nobody else's suggestion.
-NOT_PRIVATE = """
-AND c.memory_id NOT IN (SELECT id FROM memories_memory WHERE instance_id = '{}' AND visibility = 'private')"""
+# What nobody can read is nowhere, and a word of somebody's private memory is nobody else's suggestion.
+UNREAD = """
+AND c.memory_id NOT IN (
+    SELECT id FROM memories_memory WHERE instance_id = '{instance}' AND expires_at <= statement_timestamp()
+) AND c.memory_id NOT IN (SELECT id FROM memories_memory WHERE instance_id = '{instance}' AND review = 'pending')"""
+PRIVATE = """
+AND c.memory_id NOT IN (
+    SELECT id FROM memories_memory WHERE instance_id = '{instance}' AND visibility = 'private'{of}
+)"""
 
 
 def similar_words(scope: Scope, query: Query) -> dict[str, str]:
@@ -72,17 +78,22 @@ def similar_words(scope: Scope, query: Query) -> dict[str, str]:
     if not words:
         return {}
     instance = scope.instance
-    private = NOT_PRIVATE.format(instance.id) if scope.private_memories_of is not None else ""
-    sample = SAMPLED.format(instance=instance.id, private=private, sample=SAMPLE)
+    unread = _unread(scope)
+    sample = SAMPLED.format(instance=instance.id, unread=unread, sample=SAMPLE)
     named: dict[str, Any] = {"instance": instance.id, "language": instance.language, "words": words}
-    named |= {"sample": sample, "nothing": NOTHING}
+    named |= {"sample": sample, "nothing": NOTHING, "reader": scope.private_memories_of}
     with connection.cursor() as cursor:
-        cursor.execute(SIMILAR, named)
+        cursor.execute(SIMILAR.format(unread=_unread(scope, of=" AND owner <> %(reader)s")), named)
         stems = dict(cursor.fetchall())
         for word, stem in stems.items():
-            cursor.execute(SPELLING.format(private=private), {**named, "stem": stem, "wanted": word})
+            cursor.execute(SPELLING.format(unread=unread), {**named, "stem": stem, "wanted": word})
             stems[word] = (cursor.fetchone() or [stem])[0]
     return stems
+
+
+def _unread(scope: Scope, *, of: str = "") -> str:
+    hidden = UNREAD if scope.private_memories_of is None else UNREAD + PRIVATE
+    return hidden.format(instance=scope.instance.id, of=of)
 
 
 def corrected_query(query: Query, corrected: Mapping[str, str]) -> Query:

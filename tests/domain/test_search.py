@@ -194,6 +194,22 @@ def test_stop_words_are_not_corrected(bot: Instance) -> None:
     assert find(bot, "the and").corrected == {}
 
 
+@pytest.mark.parametrize("hidden", [{"expires_at": "2020-01-01T00:00:00Z"}, {"review": "pending"}])
+def test_a_word_nobody_can_find_is_no_suggestion(bot: Instance, hidden: dict[str, str]) -> None:
+    memory = make_memory(bot, "Alice visited the lighthouse")
+    Memory.objects.filter(id=memory.id).update(**hidden)
+    assert find(bot, "lighthuose").corrected == {}
+
+
+def test_whether_a_word_is_corrected_does_not_tell_what_is_private(bot: Instance) -> None:
+    make_memory(bot, "Bob fears the lighthouses", visibility="private", owner="bob")
+    make_memory(bot, "Alice painted a nighthouse")
+    scopes = {name: scope_of(bot, actor_of_user(make_user(name, bot))) for name in ("alice", "bob")}
+    filters = Filters(category="fact")
+    told = {name: search(scope, "lighthouses", filters).corrected for name, scope in scopes.items()}
+    assert told == {"alice": {"lighthouses": "nighthouse"}, "bob": {}}
+
+
 def test_what_the_filters_take_away_is_no_typo(bot: Instance) -> None:
     make_memory(bot, "Alice visited the restaurant", category="event")
     results = find(bot, "restaurant", {"category": "fact"})
