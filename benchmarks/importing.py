@@ -3,11 +3,13 @@
     .venv/bin/python benchmarks/importing.py [--memories 1000000]
 
 The import is measured against a raw COPY of the very rows it stored, with all their indexes; the export against reading
-the same rows by COPY. Memory is this process's, before and at its peak.
+the same rows by COPY. Memory is this process's, before and at its peak. The load average is in the result: an import
+needs two processors, one for itself and one for PostgreSQL.
 """
 
 import argparse
 import json
+import os
 import resource
 import tempfile
 from time import perf_counter
@@ -66,6 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--memories", type=int, default=200_000)
     number = parser.parse_args().memories
+    load = [round(os.getloadavg()[0], 2)]
     fresh_console()
     from accounts.access import SHELL, open_instance
     from instances.store import InstanceDraft, create_instance
@@ -94,7 +97,8 @@ def main() -> None:
         {"what": "memory before", "per_second": 0.0, "ratio": 0.0, "mb": before},
     ]
     print_table(["", "rows/s", "× compared", "peak MB"], [list(row.values()) for row in rows])
-    write_result("importing", rows, memories=number)
+    load.append(round(os.getloadavg()[0], 2))
+    write_result("importing", rows, memories=number, load_before_and_after=load)
 
 
 if __name__ == "__main__":

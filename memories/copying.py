@@ -7,7 +7,7 @@ much as storing the rows. Constraints, triggers and the surrounding transaction 
 from collections.abc import Iterable, Sequence
 from functools import cache
 from json import dumps
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
@@ -20,8 +20,8 @@ def insert(rows: Sequence[Model]) -> None:
     if not rows:
         return
     names, lists, documents = columns(type(rows[0]))
-    values = attrgetter(*names)
-    insert_values(type(rows[0]), names, (_written(values(row), lists, documents) for row in rows))
+    values = itemgetter(*names)
+    insert_values(type(rows[0]), names, (_written(values(vars(row)), lists, documents) for row in rows))
     for row in rows:
         row._state.adding = False
         row._state.db = connection.alias
@@ -45,10 +45,15 @@ def columns(model: type[Model]) -> tuple[list[str], list[int], list[int]]:
 
 
 def _written(values: Sequence[Any], lists: Sequence[int], documents: Sequence[int]) -> Sequence[Any]:
-    """As PostgreSQL reads them. Most lists and documents are empty, which the driver would find out the long way."""
+    """As PostgreSQL reads them. Most lists and documents are short, and the driver would go the long way."""
     written = list(values)
     for n in lists:
-        written[n] = written[n] or "{}"
+        written[n] = _list(written[n]) if written[n] else "{}"
     for n in documents:
         written[n] = dumps(written[n], ensure_ascii=False) if written[n] else "{}"
     return written
+
+
+def _list(values: Iterable[object]) -> str:
+    quoted = [str(value).replace("\\", "\\\\").replace('"', '\\"') for value in values]
+    return '{"' + '","'.join(quoted) + '"}'

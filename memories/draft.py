@@ -79,7 +79,10 @@ Ids = Annotated[list[UUID], Field(max_length=100)]
 
 
 class MemoryDraft(Input):
-    """A new memory. `kind` is accepted for `category`, `type` for `role`."""
+    """A new memory. `kind` is accepted for `category`, `type` for `role`.
+
+    Lists and documents are made by factories: of a default, pydantic makes a deep copy for each of a million rows.
+    """
 
     content: Content
     category: CategoryWord = Category.GENERAL
@@ -88,17 +91,17 @@ class MemoryDraft(Input):
     confidence: Confidence = 1.0
     key: Key = ""
     summary: Summary = ""
-    tags: Tags = []
+    tags: Tags = Field(default_factory=list)
     pinned: bool = False
     visibility: Visibility = Visibility.INSTANCE
     owner: Annotated[Name, Field(validate_default=True)] = ""
     source: Source | None = None
     source_conversation_id: UUID | None = None
-    source_message_ids: Ids = []
+    source_message_ids: Ids = Field(default_factory=list)
     occurred_at: Moment | None = None
     channel: Short = ""
     expires_at: Moment | None = None
-    evidence: Evidence = {}
+    evidence: Evidence = Field(default_factory=dict)
     supersede_reason: Annotated[Text, StringConstraints(max_length=2000)] = ""
     dedupe: Literal["update", "create", "reject"] = "update"
 

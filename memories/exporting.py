@@ -20,6 +20,7 @@ from memories.models import Memory, MemoryVersion
 from memories.paging import Order
 from memories.presenting import memory_json, version_json
 from memoryconsole.connections import release_connection
+from memoryconsole.reading import columns_of, rows_found, rows_of
 
 Format = Literal["jsonl", "csv"]
 CONTENT_TYPES = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
@@ -28,6 +29,7 @@ PAGE = 1_000
 PAGE_WITH_VECTORS = 100
 # What means nothing outside the instance it was in.
 LEFT_OUT = ("instanceId", "embedding")
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
 def export(
@@ -48,11 +50,8 @@ def _pages(
 ) -> Iterator[str]:
     if format == "csv":
         yield table.header()
-    done, after, more = 0, None, True
-    limit = PAGE_WITH_VECTORS if vectors else PAGE
-    while more:
-        memories, more = OLDEST.part_of(matching(scope, filters), after=after, offset=0, limit=limit)
-        after = OLDEST.key_of(memories[-1]) if memories else None
+    done = 0
+    for memories in _found(scope, filters, PAGE_WITH_VECTORS if vectors else PAGE):
         audit.note_private_reads(scope, memories)
         rows = [_row(scope, memory) for memory in memories]
         if format == "jsonl":
@@ -65,6 +64,16 @@ def _pages(
         progress(done)
 
 
+def _found(scope: Scope, filters: Filters, limit: int) -> Iterator[list[Memory]]:
+    every, page = OLDEST.sorted(matching(scope, filters)), list[Memory]()
+    while not page or len(page) == limit:
+        rest = OLDEST.beyond(every, OLDEST.key_of(page[-1])) if page else every
+        page = rows_of(rest[:limit])
+        if not page:
+            return
+        yield page
+
+
 def _row(scope: Scope, memory: Memory) -> dict[str, Any]:
     row: dict[str, Any] = {**memory_json(memory, scope.instance.slug)}
     for name in LEFT_OUT:
@@ -73,14 +82,19 @@ def _row(scope: Scope, memory: Memory) -> dict[str, Any]:
 
 
 def _line(row: dict[str, Any]) -> str:
-    return json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n"
+    return _encode(row) + "\n"
+
+
+VERSIONS = f"""
+SELECT {columns_of(MemoryVersion, "v")} FROM memories_memoryversion v
+WHERE v.instance_id = %(instance)s AND v.memory_id = ANY(%(ids)s) ORDER BY v.memory_id, v.number
+"""
 
 
 def _add_versions(scope: Scope, memories: Sequence[Memory], rows: Sequence[dict[str, Any]]) -> None:
-    ids = [memory.id for memory in memories]
+    named = {"instance": scope.instance.id, "ids": [memory.id for memory in memories]}
     found: dict[UUID, list[dict[str, Any]]] = {}
-    versions = MemoryVersion.objects.filter(instance=scope.instance, memory_id__in=ids).order_by("memory_id", "number")
-    for version in versions:
+    for version in rows_found(MemoryVersion, VERSIONS, named):
         source = {"sourceMessageId": str(version.source_message_id)} if version.source_message_id else {}
         found.setdefault(version.memory_id, []).append({**version_json(version), **source})
     for memory, row in zip(memories, rows, strict=True):

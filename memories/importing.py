@@ -1,15 +1,18 @@
 """Bringing in what was remembered elsewhere, from a file of any size, in bounded memory.
 
-Rows are stored a batch at a time, each batch in a transaction of its own. A row that cannot be used is left out and
-reported by its line; the others come in. Importing the same file again changes nothing: a row that carries an id of
-ours is known by it, every other one by its key, or else by its content and owner.
+Rows are stored a batch at a time, each batch in a transaction of its own; meanwhile the next one is read. A row that
+cannot be used is left out and reported by its line; the others come in. Importing the same file again changes nothing:
+a row that carries an id of ours is known by it, every other one by its key, or else by its content and owner.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import IO, Any
+from operator import attrgetter
+from typing import IO, Any, NamedTuple
 from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
@@ -22,7 +25,7 @@ from memories.backfill import embed_soon
 from memories.formats.reading import Format, Row, rows_of
 from memories.formats.row import ImportedMemory
 from memories.models import Memory
-from memories.store import content_hash
+from memories.store import content_hash, new
 from memories.vectors_import import store_vectors
 from memories.vocabulary import Status
 from memoryconsole.errors import Invalid
@@ -31,6 +34,7 @@ from memoryconsole.inputs import read
 from memoryconsole.scrub import scrub
 
 BATCH = 1_000
+BATCH_BYTES = 16 * 1024 * 1024
 PROBLEMS_SHOWN = 100
 ATTEMPTS = 3
 SOURCE = "import"
@@ -39,6 +43,7 @@ NOT_COLUMNS = frozenset(
     {"dedupe", "versions", "vectors", "superseded_by_id", "id", "source", "created_at", "updated_at"}
 )
 COLUMNS = tuple(name for name in ImportedMemory.model_fields if name not in NOT_COLUMNS)
+_columns = attrgetter(*COLUMNS)
 # An id says when its memory was created; one that says something else would stand in the wrong place.
 SAME_TIME = timedelta(seconds=1)
 SKEW = timedelta(days=1)
@@ -70,22 +75,26 @@ class Report:
         self.problems = (self.problems + other.problems)[:PROBLEMS_SHOWN]
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A row that can be used, and the memory it would become."""
+class Candidate(NamedTuple):
+    """A row that can be used, and the memory it would become; `text` is how a repetition is known."""
 
     line: int
     draft: ImportedMemory
     memory: Memory
     has_own_id: bool
+    text: tuple[bytes, str]
 
     @property
     def key(self) -> tuple[str, str]:
         return self.memory.owner, self.memory.key
 
-    @property
-    def text(self) -> tuple[bytes, str]:
-        return bytes(self.memory.content_hash), self.memory.owner
+
+class Batch(NamedTuple):
+    """Rows of a file that are stored together, what is wrong with the others, and where the file goes on."""
+
+    candidates: list[Candidate]
+    report: Report
+    position: int
 
 
 def import_file(
@@ -104,62 +113,73 @@ def import_file(
     scope.require_write()
     started = started or timezone.now()
     report, has_successors = Report(), False
-    rows = rows_of(file, format)
-    while batch := list(islice(rows, BATCH)):
-        candidates = _candidates(scope, batch, report, started)
-        has_successors = has_successors or any(each.draft.superseded_by_id for each in candidates)
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                report.add(_store(scope, candidates, started, dry_run=dry_run))
-                break
-            except IntegrityError:
-                # Somebody took a key or an id between our look and our insert: look again, theirs is there now.
-                if attempt == ATTEMPTS:
-                    raise
-        progress(report, file.tell())
+    with closing(_read_ahead(_batches(scope, file, format, started))) as batches:
+        for batch in batches:
+            has_successors = has_successors or any(each.draft.superseded_by_id for each in batch.candidates)
+            report.add(batch.report)
+            report.add(_store_again(scope, batch.candidates, started, dry_run=dry_run))
+            progress(report, batch.position)
     if has_successors and not dry_run:
         _link_successors(scope, rows_of(file, format))
     return report
 
 
-def _candidates(scope: Scope, batch: Sequence[Row], report: Report, started: datetime) -> list[Candidate]:
-    found = []
-    for row in batch:
-        report.rows += 1
-        if row.problem:
-            report.add_problem(row.line, {"row": [row.problem]})
-        elif row.is_left_out:
-            report.left_out += 1
-        else:
-            try:
-                draft = read(ImportedMemory, row.fields)
-                found.append(_candidate(scope, row.line, draft, report, started))
-            except Invalid as invalid:
-                report.add_problem(row.line, invalid.errors)
-    return found
+def _read_ahead(batches: Iterator[Batch]) -> Generator[Batch]:
+    """One batch, by a thread that never asks the database: while that stores, this one would only wait."""
+    with ThreadPoolExecutor(1, "import") as reader:
+        coming = reader.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = reader.submit(next, batches, None)
+            yield batch
+
+
+def _batches(scope: Scope, file: IO[bytes], format: Format | None, started: datetime) -> Iterator[Batch]:
+    """Not too many rows, nor too long ones: both together is what an import needs of memory."""
+    batch = Batch([], Report(), 0)
+    for row in rows_of(file, format):
+        _check(scope, row, batch, started)
+        if batch.report.rows == BATCH or file.tell() > batch.position + BATCH_BYTES:
+            yield batch._replace(position=file.tell())
+            batch = Batch([], Report(), file.tell())
+    if batch.report.rows:
+        yield batch._replace(position=file.tell())
+
+
+def _check(scope: Scope, row: Row, batch: Batch, started: datetime) -> None:
+    report = batch.report
+    report.rows += 1
+    if row.problem:
+        report.add_problem(row.line, {"row": [row.problem]})
+    elif row.is_left_out:
+        report.left_out += 1
+    else:
+        try:
+            draft = read(ImportedMemory, row.fields)
+            batch.candidates.append(_candidate(scope, row.line, draft, report, started))
+        except Invalid as invalid:
+            report.add_problem(row.line, invalid.errors)
 
 
 def _candidate(scope: Scope, line: int, draft: ImportedMemory, report: Report, started: datetime) -> Candidate:
     created = draft.created_at or started
     if max(created, draft.updated_at or created) > timezone.now() + SKEW:
         raise Invalid({"createdAt": ["This is in the future."]})
-    fields = {name: getattr(draft, name) for name in COLUMNS}
+    fields = dict(zip(COLUMNS, _columns(draft), strict=True))
     for name in SCRUBBED:
         if fields[name]:
             fields[name], kinds = scrub(fields[name])
             report.redacted += bool(kinds)
     id = _own_id(draft)
-    memory = Memory(
-        instance=scope.instance,
-        id=id or (uuid7_at(created) if draft.created_at else uuid7()),
-        source=draft.source or SOURCE,
-        content_hash=content_hash(fields["content"]),
-        created_at=created,
-        updated_at=draft.updated_at or created,
-        last_seen_at=started,
-        **fields,
-    )
-    return Candidate(line, draft, memory, id is not None)
+    fields |= {
+        "instance_id": scope.instance.id,
+        "id": id or (uuid7_at(created) if draft.created_at else uuid7()),
+        "source": draft.source or SOURCE,
+        "content_hash": content_hash(fields["content"]),
+        "created_at": created,
+        "updated_at": draft.updated_at or created,
+        "last_seen_at": started,
+    }
+    return Candidate(line, draft, new(fields), id is not None, (fields["content_hash"], draft.owner))
 
 
 def _own_id(draft: ImportedMemory) -> UUID | None:
@@ -169,16 +189,27 @@ def _own_id(draft: ImportedMemory) -> UUID | None:
     return draft.id if abs(time_of(draft.id) - draft.created_at) < SAME_TIME else None
 
 
+def _store_again(scope: Scope, candidates: Sequence[Candidate], started: datetime, *, dry_run: bool) -> Report:
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            return _store(scope, candidates, started, dry_run=dry_run)
+        except IntegrityError:
+            # Somebody took a key or an id between our look and our insert: look again, theirs is there now.
+            if attempt == ATTEMPTS:
+                raise
+    raise AssertionError("unreachable")
+
+
 def _store(scope: Scope, candidates: Sequence[Candidate], started: datetime, *, dry_run: bool) -> Report:
     report = Report()
     with transaction.atomic():
         if not dry_run:
             _one_at_a_time(scope)
-        new = list(_new(_Known(scope, candidates, started), candidates, report))
-        _drop_links(scope, new, report)
-        report.created += len(new)
-        if new and not dry_run:
-            _insert(scope, new)
+        added = list(_new(_Known(scope, candidates, started), candidates, report))
+        _drop_links(scope, added, report)
+        report.created += len(added)
+        if added and not dry_run:
+            _insert(scope, added)
     return report
 
 
@@ -188,17 +219,30 @@ def _one_at_a_time(scope: Scope) -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"import {scope.instance.id}"])
 
 
-# Arrays, not one parameter per row. Nobody learns by importing what is in memories they may not read.
-KNOWN_IDS = "SELECT id FROM memories_memory WHERE instance_id = %(instance)s AND id = ANY(%(ids)s::uuid[])"
+# The statistics do not know yet what an import has stored: to PostgreSQL the instance is empty, and reading all of it
+# as good as any index. Only an order that no other index has makes it take the right one, for each row by itself.
+# Nobody learns by importing what is in memories they may not read.
+KNOWN_IDS = """
+SELECT m.id FROM unnest(%(ids)s::uuid[]) AS wanted (id) CROSS JOIN LATERAL (
+    SELECT id FROM memories_memory
+    WHERE instance_id = %(instance)s AND id BETWEEN wanted.id AND wanted.id ORDER BY id
+) m
+"""
 KNOWN_KEYS = """
-SELECT owner, key, content_hash FROM memories_memory
-WHERE instance_id = %(instance)s AND status = 'active' AND NOT key = '' AND key = ANY(%(keys)s::text[])
-  AND owner = ANY(%(owners)s::text[])
+SELECT m.owner, m.key, m.content_hash FROM unnest(%(owners)s::text[], %(keys)s::text[]) AS wanted (owner, key)
+CROSS JOIN LATERAL (
+    SELECT owner, key, content_hash FROM memories_memory
+    WHERE instance_id = %(instance)s AND status = 'active' AND NOT key = ''
+      AND owner = wanted.owner AND key BETWEEN wanted.key AND wanted.key ORDER BY key
+) m
 """
 KNOWN_TEXTS = """
-SELECT content_hash, owner, last_seen_at = %(started)s FROM memories_memory
-WHERE instance_id = %(instance)s AND content_hash = ANY(%(hashes)s::bytea[])
-  AND (%(reader)s::text IS NULL OR visibility <> 'private' OR owner = %(reader)s::text)
+SELECT m.content_hash, m.owner, m.last_seen_at = %(started)s FROM unnest(%(hashes)s::bytea[]) AS wanted (content_hash)
+CROSS JOIN LATERAL (
+    SELECT content_hash, owner, last_seen_at FROM memories_memory
+    WHERE instance_id = %(instance)s AND content_hash BETWEEN wanted.content_hash AND wanted.content_hash
+      AND (%(reader)s::text IS NULL OR visibility <> 'private' OR owner = %(reader)s::text) ORDER BY content_hash
+) m
 """
 
 
@@ -209,9 +253,9 @@ class _Known:
         named: dict[str, Any] = {
             "instance": scope.instance.id,
             "ids": [each.memory.id for each in candidates if each.has_own_id],
-            "keys": list({each.memory.key for each in candidates if each.memory.key}),
-            "owners": list({each.memory.owner for each in candidates if each.memory.key}),
-            "hashes": [each.text[0] for each in candidates],
+            "keys": [each.memory.key for each in candidates if each.memory.key],
+            "owners": [each.memory.owner for each in candidates if each.memory.key],
+            "hashes": list({each.text[0] for each in candidates}),
             "started": started,
             "reader": scope.private_memories_of,
         }

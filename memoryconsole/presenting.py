@@ -11,7 +11,7 @@ When = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 
 def when(moment: datetime) -> str:
     """ISO 8601 in UTC, with a Z."""
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
+    return moment.astimezone(UTC).isoformat().removesuffix("+00:00") + "Z"
 
 
 def one_of(values: list[str]) -> WithJsonSchema:

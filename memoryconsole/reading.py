@@ -4,13 +4,16 @@ Django writes the SQL anew each time, which takes several times as long as Postg
 What every request asks is written once and only filled in.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID, uuid4
 
-from django.db import connection
+from django.core.exceptions import EmptyResultSet
+from django.db import DEFAULT_DB_ALIAS, connection
 from django.db.models import Model, QuerySet
+from django.db.models.base import ModelState
+from psycopg.types.datetime import TimestamptzLoader
 
 M = TypeVar("M", bound=Model)
 
@@ -48,12 +51,40 @@ def columns_of(model: type[Model], table: str) -> str:
     return ", ".join(f"{table}.{field.column}" for field in model._meta.concrete_fields)
 
 
+def rows_of(rows: QuerySet[M]) -> list[M]:
+    """What Django would make of the query, for those who read thousands of rows: several times as fast."""
+    try:
+        sql, parameters = rows.query.sql_with_params()
+    except EmptyResultSet:
+        return []
+    return rows_found(rows.model, sql, parameters)
+
+
+def rows_found(model: type[M], sql: str, parameters: Any) -> list[M]:
+    """What a statement finds that asks for `columns_of` the model, and nothing else."""
+    with connection.cursor() as cursor:
+        # Django's own loader of times takes as long as everything else together; its answers are the same in UTC.
+        cursor.adapters.register_loader("timestamptz", TimestamptzLoader)
+        cursor.execute(sql, parameters)
+        return [row_of(model, row) for row in cursor.fetchall()]
+
+
 def row_of(model: type[M], row: Sequence[Any]) -> M:
     names, converters = _loading(model)
     values = list(row)
     for place, convert in converters:
         values[place] = convert(values[place], None, connection)
-    return model.from_db(connection.alias, names, values)
+    return filled(model, dict(zip(names, values, strict=True)))
+
+
+def filled(model: type[M], values: Mapping[str, Any]) -> M:
+    """An object with these columns, as if it had been read. Django sets them one by one, at ten times the cost."""
+    row = model.__new__(model)
+    row._state = ModelState()
+    row._state.adding = False
+    row._state.db = DEFAULT_DB_ALIAS
+    vars(row).update(values)
+    return row
 
 
 @cache

@@ -34,8 +34,13 @@ _HINTS = (
 def scrub(text: str) -> tuple[str, list[str]]:
     """The text without credentials, and the kinds that were found."""
     folded = text.lower()
-    if not any(hint in folded for hint in _HINTS):
-        return text, []
+    for hint in _HINTS:
+        if hint in folded:
+            return _redact(text)
+    return text, []
+
+
+def _redact(text: str) -> tuple[str, list[str]]:
     found: list[str] = []
     for name, pattern in _PATTERNS:
 

@@ -21,7 +21,7 @@ LISTS = ("results", "memories")
 JSON_SPACE = " \t\r\n"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Row:
     """What stands on a line: the fields of a memory, or why it is none, or that it is to be left out."""
 

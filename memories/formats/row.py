@@ -15,7 +15,6 @@ from memories.draft import (
     RoleWord,
     Summary,
     Tags,
-    resolve_words,
 )
 from memories.models import DIMENSIONS
 from memoryconsole.inputs import Fraction, Input, Moment, Number, Text
@@ -72,7 +71,7 @@ class ImportedMemory(MemoryDraft):
     last_accessed_at: Moment | None = None
     created_at: Moment | None = None
     updated_at: Moment | None = None
-    versions: Annotated[list[ImportedVersion], Field(max_length=10_000)] = []
+    versions: Annotated[list[ImportedVersion], Field(max_length=10_000)] = Field(default_factory=list)
     vectors: Vectors | None = None
 
     @model_validator(mode="before")
@@ -80,8 +79,7 @@ class ImportedMemory(MemoryDraft):
     def _what_means_nothing_here(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
-        kept = {name: value for name, value in data.items() if name not in IGNORED}
-        return resolve_words({name: value for name, value in kept.items() if value is not None})
+        return {name: value for name, value in data.items() if value is not None and name not in IGNORED}
 
 
 IGNORED = frozenset({"instanceId", "embedding", "dedupe", "score", "snippet", "explain", "redacted"})

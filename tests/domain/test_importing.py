@@ -3,11 +3,13 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -291,6 +293,51 @@ def test_ids_that_are_not_ours_are_made_anew(bot: Instance) -> None:
     assert all(id[14] == "7" for id in ids)
     listed = Memory.objects.filter(instance=bot).order_by("-id").values_list("content", flat=True)
     assert list(listed) == ["a", "b"], "what is older stands behind"
+
+
+@pytest.mark.parametrize(
+    ("statement", "index"),
+    [
+        (importing.KNOWN_IDS, "memories_memory_pkey"),
+        (importing.KNOWN_KEYS, "memory_active_key_once"),
+        (importing.KNOWN_TEXTS, "memory_same_content"),
+    ],
+)
+def test_what_is_known_is_looked_up_even_in_an_instance_without_statistics(
+    bot: Instance, other: Instance, statement: str, index: str
+) -> None:
+    brought_in(bot, lines(*({"content": f"Memory {n}", "key": f"key {n}"} for n in range(300))))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE memories_memory")
+    brought_in(other, lines(*({"content": f"Memory {n}", "key": f"key {n}"} for n in range(300))))
+    named = {"instance": other.id, "ids": [uuid7()], "keys": ["key 1"], "owners": [""], "hashes": [b"x"]}
+    named |= {"reader": None, "started": timezone.now()}
+    plan = "\n".join(line for (line,) in importing._rows("EXPLAIN " + statement, named))
+    assert f"using {index} on" in plan
+    assert re.search(r"Index Cond: .* <= wanted\.", plan)
+
+
+def test_the_batches_of_a_file_of_long_rows_are_small(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "BATCH_BYTES", 5_000)
+    seen: list[tuple[int, int]] = []
+    rows = lines(*({"content": f"{n} " + "x" * 2_000} for n in range(10)))
+    report = brought_in(bot, rows, progress=lambda report, position: seen.append((report.created, position)))
+    assert told(report) == {"rows": 10, "created": 10}
+    assert [created for created, _ in seen] == [3, 6, 9, 10]
+    assert seen[-1][1] == len(rows)
+
+
+def test_a_file_that_cannot_be_stored_is_not_read_to_its_end(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "BATCH", 2)
+    file = io.BytesIO(lines(*({"content": f"Memory {n}"} for n in range(10_000))).encode())
+
+    def stop(report: Report, position: int) -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        import_file(scope_of(bot), file, progress=stop)
+    assert file.tell() < len(file.getvalue()) // 2
+    assert len(contents(bot)) == 2
 
 
 # A dry run, and what is wrong
