@@ -7,11 +7,14 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from accounts.access import actor_of_user
 from instances.models import Instance
 from memories import search as searching
-from memories.models import WordFrequency
+from memories.filters import Filters
+from memories.models import Memory, WordFrequency
+from memories.search import search
 from tests.domain.looking import embed, find, texts
-from tests.factories import make_conversation, make_instance, make_memory
+from tests.factories import make_conversation, make_instance, make_memory, make_user, scope_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("size")]
 
