@@ -17,6 +17,7 @@ from memories.embedding import embed_query, model_of
 from memories.filters import Filters, as_sql, matching
 from memories.listing import Lengths
 from memories.models import Memory, MemoryVersion
+from memories.narrowing import Narrowing, each_if, only, without_private
 from memories.offline_embedder import MODEL as OFFLINE
 from memories.query import Phrase, Query, read_query
 from memories.search_sql import (
@@ -29,11 +30,7 @@ from memories.search_sql import (
     SCOPED,
     WHOLE,
     WORD_BUDGET,
-    Narrowing,
-    each_if,
-    only,
     statement,
-    without_private,
 )
 from memories.sharing import SharedHit, search_shared
 from memories.spelling import corrected_query, similar_words

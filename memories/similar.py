@@ -10,8 +10,9 @@ from accounts.access import Scope
 from memories.audit import note_private_reads
 from memories.filters import as_sql, readable
 from memories.models import LISTED, Memory
+from memories.narrowing import each_if
 from memories.search import RERANK_OFFLINE, plan
-from memories.search_sql import EXACT_UP_TO, INDEXED, SCANNED, each_if
+from memories.search_sql import EXACT_UP_TO, INDEXED, SCANNED
 
 # A very long memory is compared by its first pieces.
 OWN_PIECES = 8

@@ -425,7 +425,7 @@ def test_tables_that_are_none(bot: Instance) -> None:
     assert [problem["line"] for problem in report.problems] == [2, 3, 4]
 
 
-MEM0 = {
+MEM0: dict[str, list[Any]] = {
     "count": 2,
     "results": [
         {
@@ -445,7 +445,7 @@ MEM0 = {
 
 @pytest.mark.parametrize(
     "text",
-    [json.dumps(MEM0), json.dumps(MEM0, indent=2), json.dumps(MEM0["results"]), lines(*MEM0["results"])],  # type: ignore[arg-type, misc]
+    [json.dumps(MEM0), json.dumps(MEM0, indent=2), json.dumps(MEM0["results"]), lines(*MEM0["results"])],
 )
 def test_mem0(bot: Instance, text: str) -> None:
     for created in (2, 0):
