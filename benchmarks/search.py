@@ -71,8 +71,8 @@ JOIN bench_vector t ON t.kind = 'topic' AND t.n = c.topic JOIN bench_vector n ON
 EXACT = """
 SELECT e.memory_id
 FROM memories_embedding e
-WHERE e.instance_id = %(instance)s AND e.generation = 1 AND e.memory_id = ANY(%(ids)s)
-ORDER BY e.vector <=> %(vector)s::text::halfvec(1536), e.memory_id DESC LIMIT 20
+WHERE e.instance_id = %(instance)s AND e.generation = 1 AND e.memory_id IN ({allowed})
+ORDER BY e.vector <=> %(vector)s::halfvec(1536), e.memory_id DESC LIMIT 20
 """
 FILTERS: list[dict[str, Any]] = [
     {},
@@ -151,18 +151,19 @@ def topical_vectors(number: int) -> list[list[float]]:
 def recall(scope: Any, chosen: dict[str, Any]) -> float:
     from django.db import connection
 
-    from memories.filters import Filters, matching
+    from memories.filters import Filters, as_sql, matching
     from memories.query import Query
     from memories.search import _find
+    from memoryconsole.postgres.halfvec import HalfVector
 
     filters = Filters(**chosen)
-    ids = list(matching(scope, filters).values_list("id", flat=True))
+    parameters: dict[str, Any] = {"instance": scope.instance.id}
+    statement = EXACT.format(allowed=as_sql(matching(scope, filters), parameters))
     found = wanted = 0
     for vector in topical_vectors(10):
         hits, _ = _find(scope, Query("x"), filters, "vector", vector, 20, 0)
-        literal = "[" + ",".join(map(str, vector)) + "]"
         with connection.cursor() as cursor:
-            cursor.execute(EXACT, {"ids": ids, "instance": scope.instance.id, "vector": literal})
+            cursor.execute(statement, {**parameters, "vector": HalfVector.of(vector)})
             exact = {id for (id,) in cursor.fetchall()}
         found += len(exact & {hit.memory.id for hit in hits})
         wanted += len(exact)

@@ -2,8 +2,9 @@
 
     .venv/bin/python benchmarks/writes.py [--memories 10000]
 
-`COPY` puts the very bytes the API's rows dump to back into the same tables, with all their indexes. The last two lines
-compare inserting vectors with and without the index that search scans.
+Requests go to the web server over loopback. `COPY` puts the very bytes the API's rows dump to back into the same
+tables, with all their indexes. The last two lines compare inserting vectors with and without the index that search
+scans.
 """
 
 import argparse
@@ -11,7 +12,7 @@ import random
 from time import perf_counter
 from typing import Any
 
-from bench import fresh_console, print_table, write_result
+from bench import Server, fresh_console, print_table, write_result
 
 TABLES = ("memories_memory", "memories_chunk")
 
@@ -86,29 +87,23 @@ def main() -> None:
     options = parser.parse_args()
     fresh_console()
     from django.db import connection
-    from django.test import Client
 
     from accounts.access import SHELL
     from accounts.keys import Grants, create_key
     from instances.store import InstanceDraft, create_instance
 
     _, key = create_key(SHELL, name="bench", instances=[], grants=Grants(all_instances=True))
-    caller = Client(headers={"host": "localhost", "authorization": f"Bearer {key}"})
     instance = create_instance(SHELL, InstanceDraft(slug="writes"))
-
-    def post(path: str, body: dict[str, Any]) -> None:
-        response = caller.post(f"/api/v1{path}", {"instanceId": "writes", **body}, content_type="application/json")
-        assert response.status_code == 201, response.content[:300]
-
+    server = Server(key)
     singles = drafts(300)
     start = perf_counter()
     for draft in singles:
-        post("/memories", draft)
+        server.ask("POST", "/memories", {"instanceId": "writes", **draft})
     single = len(singles) / (perf_counter() - start)
     everything = drafts(options.memories)
     start = perf_counter()
     for first in range(0, len(everything), 1000):
-        post("/memories/bulk", {"memories": everything[first : first + 1000]})
+        server.ask("POST", "/memories/bulk", {"instanceId": "writes", "memories": everything[first : first + 1000]})
     bulk = len(everything) / (perf_counter() - start)
     copied = (len(everything) + len(singles)) / raw_copy(instance.id)
     with_index = options.memories / vector_inserts(instance.id, options.memories)

@@ -26,9 +26,9 @@ from memories.search_sql import (
     INDEXED,
     LARGE,
     PLANNING,
-    RERANK,
     SCOPED,
     WHOLE,
+    WIDE,
     WORD_BUDGET,
     statement,
 )
@@ -44,7 +44,8 @@ Mode = Literal["hybrid", "keyword", "vector"]
 
 # How much the context list trusts vectors against words. Hashed vectors know words, not meaning.
 TRUST, TRUST_OFFLINE = 0.4, 0.2
-RERANK_OFFLINE = 1_000
+# How many of those nearest by their signs are put in order by their vectors: one in so many, but not fewer than this.
+RERANK, RERANK_ONE_IN = 1_000, 40
 
 
 class Found(NamedTuple):
@@ -227,7 +228,6 @@ def prepared(
 ) -> tuple[str, dict[str, Any]]:
     """The statement for this search and its parameters, but for which page of it is wanted."""
     instance = scope.instance
-    is_offline = instance.embedding_model == OFFLINE
     parameters: dict[str, Any] = {
         "instance": instance.id,
         "language": instance.language,
@@ -236,18 +236,18 @@ def prepared(
         "vector": HalfVector.of(vector) if vector is not None else None,
         "generation": instance.embedding_generation,
         "trust": _trust(instance) if vector is not None else 0.0,
-        "superseded": bool(filters.include_superseded),
         "reader": scope.private_memories_of,
         "chunks": float(sizes.all),
         "budget": WORD_BUDGET,
     }
-    form, narrowing = _form(scope, query, filters, sizes, parameters)
+    form, narrowing, rerank = _form(scope, query, filters, sizes, parameters)
     sql = statement(
         mode=mode,
         form=form,
         narrowing=narrowing,
-        rerank=RERANK_OFFLINE if is_offline else RERANK,
+        rerank=rerank,
         has_reader=scope.private_memories_of is not None,
+        superseded=bool(filters.include_superseded),
         instance=instance.id,
         generation=instance.embedding_generation,
     )
@@ -260,23 +260,28 @@ def _trust(instance: Instance) -> float:
 
 def _form(
     scope: Scope, query: Query, filters: Filters, sizes: Lengths, parameters: dict[str, Any]
-) -> tuple[str, Narrowing]:
-    """Chosen by counting, not by the planner: it takes an index scan for cheap where it is not."""
+) -> tuple[str, Narrowing, int]:
+    """Chosen by counting, not by the planner: it takes an index scan for cheap where it is not.
+
+    Also how many of those nearest by their signs are worth a closer look.
+    """
     instance, is_small = scope.instance, sizes.all <= EXACT_UP_TO
     large = HUGE if instance.indexed_generation == instance.embedding_generation else LARGE
     whole = WHOLE if is_small or filters.include_superseded else large
+    most = max(RERANK, sizes.all // RERANK_ONE_IN)
     hides = scope.private_memories_of is not None and sizes.private > 0
     is_narrow = bool(filters.narrowing().keys() - {"includeSuperseded"}) or query.has_conditions
     if not is_narrow and not hides:
-        return whole, Narrowing()
+        return whole, Narrowing(), most
     if not is_narrow and sizes.private <= EXACT_UP_TO:
-        return whole, without_private()
+        return whole, without_private(), most
     allowed = _allowed(scope, filters, query, parameters)
     if is_small or _are_few(allowed, parameters):
-        return SCOPED, only(allowed)
-    if large == HUGE and _are_near(scope, allowed, parameters):
-        return HUGE, each_if(allowed)
-    return LARGE, only(allowed)
+        return SCOPED, only(allowed), most
+    share = _share_near(scope, allowed, parameters) if large == HUGE else 0
+    if share > NEAR_SHARE:
+        return WIDE, each_if(allowed), max(most, int(RERANK / share))
+    return LARGE, only(allowed), most
 
 
 def _are_few(allowed: str, parameters: Mapping[str, Any]) -> bool:
@@ -286,7 +291,7 @@ def _are_few(allowed: str, parameters: Mapping[str, Any]) -> bool:
         return bool(cursor.fetchone()[0] <= EXACT_UP_TO)
 
 
-# A vector index is worth asking if it does not have to pass over too much that the filters leave out.
+# Where filters leave much, it is cheaper to ask them about what is near than to list all they leave.
 NEAR = """
 WITH sketch AS MATERIALIZED (SELECT binary_quantize(%(vector)s::halfvec(1536))::bit(1536) AS wanted)
 SELECT coalesce(avg({passes}::int), 1) FROM (
@@ -294,19 +299,19 @@ SELECT coalesce(avg({passes}::int), 1) FROM (
     WHERE {indexed} ORDER BY e.bits <~> (SELECT wanted FROM sketch) LIMIT 200
 ) AS near
 """
-NEAR_SHARE = 0.25
+NEAR_SHARE = 0.1
 
 
-def _are_near(scope: Scope, allowed: str, parameters: Mapping[str, Any]) -> bool:
-    """Whether enough of what is near the query passes the filters; without a vector words alone choose candidates."""
+def _share_near(scope: Scope, allowed: str, parameters: Mapping[str, Any]) -> float:
+    """How much of what is near the query passes the filters; without a vector words alone choose candidates."""
     if parameters["vector"] is None:
-        return True
+        return 1
     instance = scope.instance
     passes = f"coalesce({each_if(allowed).of('near.memory_id')}, false)"
     indexed = INDEXED.format(instance=instance.id, generation=instance.embedding_generation)
     with connection.cursor() as cursor:
         cursor.execute(NEAR.format(passes=passes, indexed=indexed), parameters)
-        return bool(cursor.fetchone()[0] >= NEAR_SHARE)
+        return float(cursor.fetchone()[0])
 
 
 def _allowed(scope: Scope, filters: Filters, query: Query, parameters: dict[str, Any]) -> str:

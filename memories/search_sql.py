@@ -19,7 +19,6 @@ CONTEXT_WEIGHT = 30
 KEYWORD_DEPTH = 200
 VECTOR_DEPTH = 100
 EXACT_UP_TO = 5_000
-RERANK = 400
 WORD_BUDGET = 4_000
 
 
@@ -62,7 +61,7 @@ CHUNKS = """
     FROM memories_chunk c
     WHERE c.instance_id = %(instance)s::uuid AND (c.live OR %(superseded)s::boolean) AND {narrowed}
 """
-WHOLE, SCOPED, LARGE, HUGE = "whole", "scoped", "large", "huge"
+WHOLE, SCOPED, LARGE, WIDE, HUGE = "whole", "scoped", "large", "wide", "huge"
 
 TERM = """
 term AS MATERIALIZED (SELECT word, quoted, sign, quoted::tsquery AS wanted FROM typed),
@@ -195,14 +194,19 @@ VECTORS_OF = """
 SKETCH = """
 sketch AS MATERIALIZED (SELECT binary_quantize(wanted)::bit(1536) AS wanted FROM point),
 rough AS MATERIALIZED (
-    SELECT e.chunk_id AS id FROM memories_embedding e
-    WHERE {scanned} AND (SELECT wanted FROM sketch) IS NOT NULL AND {narrowed}
-    ORDER BY e.bits <~> (SELECT wanted FROM sketch) LIMIT {rerank}
+    SELECT * FROM (
+        SELECT {found} FROM memories_embedding e
+        WHERE {scanned} AND (SELECT wanted FROM sketch) IS NOT NULL AND {narrowed}
+        ORDER BY e.bits <~> (SELECT wanted FROM sketch) LIMIT {rerank}
+    ) AS near WHERE {asked}
 ),
 """
+# The signs are in an index of their own, so that a scan of all of them reads no vector.
 SCANNED = "e.instance_id = %(instance)s::uuid AND e.generation = %(generation)s::smallint AND e.live"
 # The index of a huge instance is only seen by a statement that names the instance itself.
 INDEXED = "e.instance_id = '{instance}' AND e.generation = {generation} AND e.live"
+# It leads to the rows themselves, which have the vectors.
+VECTORS_ROUGH = "SELECT memory_id, distance FROM rough"
 
 # Asked of every hit again, because a memory may have been made private since the statement was chosen.
 READER = " AND (m.visibility <> 'private' OR m.owner = %(reader)s::text)"
@@ -325,6 +329,7 @@ def statement(
     narrowing: Narrowing,
     rerank: int,
     has_reader: bool,
+    superseded: bool,
     instance: UUID,
     generation: int,
 ) -> str:
@@ -353,7 +358,8 @@ def statement(
         fused,
         PAGE.format(memory=columns_of(Memory, "m")),
     ]
-    return "".join(parts)
+    # Spelt out, because a plan that is kept could not use an index of live rows for a parameter.
+    return "".join(parts).replace("%(superseded)s", "true" if superseded else "false")
 
 
 def _words(form: str, narrowing: Narrowing) -> str:
@@ -366,10 +372,15 @@ def _words(form: str, narrowing: Narrowing) -> str:
 
 
 def _vectors(form: str, narrowing: Narrowing, *, nearest: int, rerank: int, scanned: str) -> str:
-    narrowed = narrowing.of("e.memory_id")
+    narrowed, asked = narrowing.of("e.memory_id"), "true"
     if form == WHOLE:
         return NEAREST.format(distances=VECTORS_EXACT.format(narrowed=narrowed), nearest=nearest)
     if form == SCOPED:
         return NEAREST.format(distances=VECTORS_OF.format(chosen="scope"), nearest=nearest)
-    sketch = SKETCH.format(scanned=scanned, narrowed=narrowed, rerank=rerank)
-    return sketch + NEAREST.format(distances=VECTORS_OF.format(chosen="rough"), nearest=nearest)
+    if form == WIDE:
+        narrowed, asked = "true", narrowing.of("near.memory_id")
+    found, distances = "e.chunk_id AS id, e.memory_id", VECTORS_OF.format(chosen="rough")
+    if form == HUGE:
+        found, distances = "e.memory_id, e.vector <=> (SELECT wanted FROM point) AS distance", VECTORS_ROUGH
+    sketch = SKETCH.format(found=found, scanned=scanned, narrowed=narrowed, asked=asked, rerank=rerank)
+    return sketch + NEAREST.format(distances=distances, nearest=nearest)

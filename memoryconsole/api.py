@@ -19,8 +19,10 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.request import UnreadablePostError
 from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
+from pydantic_core import to_json
 from rest_framework import exceptions
 from rest_framework.parsers import JSONParser
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -62,6 +64,13 @@ class StrictJSONParser(JSONParser):
         except (ValueError, RecursionError) as error:
             raise exceptions.ParseError(f"The body is not valid JSON: {error}", code="invalid_json") from None
         return data
+
+
+class QuickJSONRenderer(JSONRenderer):
+    """The same JSON, several times as fast."""
+
+    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:
+        return b"" if data is None else to_json(data, inf_nan_mode="null")
 
 
 def _no_constant(name: str) -> Any:

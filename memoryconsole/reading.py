@@ -13,7 +13,6 @@ from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS, connection
 from django.db.models import Model, QuerySet
 from django.db.models.base import ModelState
-from psycopg.types.datetime import TimestamptzLoader
 
 M = TypeVar("M", bound=Model)
 
@@ -63,8 +62,6 @@ def rows_of(rows: QuerySet[M]) -> list[M]:
 def rows_found(model: type[M], sql: str, parameters: Any) -> list[M]:
     """What a statement finds that asks for `columns_of` the model, and nothing else."""
     with connection.cursor() as cursor:
-        # Django's own loader of times takes as long as everything else together; its answers are the same in UTC.
-        cursor.adapters.register_loader("timestamptz", TimestamptzLoader)
         cursor.execute(sql, parameters)
         return [row_of(model, row) for row in cursor.fetchall()]
 

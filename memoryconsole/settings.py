@@ -175,7 +175,7 @@ REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.api_authentication.KeyOrSession"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_THROTTLE_CLASSES": ["accounts.throttling.PerCallerThrottle"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_RENDERER_CLASSES": ["memoryconsole.api.QuickJSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["memoryconsole.api.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "memoryconsole.schema.AutoSchema",
     "EXCEPTION_HANDLER": "memoryconsole.api.exception_handler",

@@ -9,6 +9,11 @@ from memoryconsole.mcp_gateway import Gateway
 from memoryconsole.metrics import Metrics
 
 urlpatterns = [
+    # First, because programs ask far more often than people, and every address above is tried before.
+    path("api/v1/", include("memoryconsole.api_urls")),
+    path("api/schema", Schema.as_view(), name="api-schema"),
+    path("api/docs", Docs.as_view(), name="api-docs"),
+    re_path(r"^api(?:/|$)", not_found, name="api-not-found"),
     path("", include("memories.urls")),
     path("", include("accounts.urls")),
     path("", include("instances.urls")),
@@ -17,10 +22,6 @@ urlpatterns = [
     path("readyz", health_views.readyz, name="readyz"),
     path("metrics", Metrics.as_view(), name="metrics"),
     path("mcp", Gateway.as_view(), name="mcp"),
-    path("api/v1/", include("memoryconsole.api_urls")),
-    path("api/schema", Schema.as_view(), name="api-schema"),
-    path("api/docs", Docs.as_view(), name="api-docs"),
-    re_path(r"^api(?:/|$)", not_found, name="api-not-found"),
 ]
 
 handler400 = "memoryconsole.api.bad_request"

@@ -9,6 +9,7 @@ from django.db.backends.postgresql import base, schema
 from django.db.utils import OperationalError
 from psycopg import Connection
 from psycopg import OperationalError as DriverError
+from psycopg.types.datetime import TimestamptzLoader
 
 from memoryconsole import embedded
 from memoryconsole.postgres import halfvec  # noqa: F401, which tells the driver how to send vectors
@@ -39,6 +40,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
             address = embedded.ensure_running()
             self.settings_dict |= {"HOST": address.host, "PORT": address.port, "USER": address.user}
         return super().get_connection_params()
+
+    def create_cursor(self, name: str | None = None) -> Any:
+        """Django's own loader of times takes as long as the rest of a row; the driver's answers are the same in UTC."""
+        cursor = super().create_cursor(name)
+        cursor.adapters.register_loader("timestamptz", TimestamptzLoader)
+        return cursor
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         try:
