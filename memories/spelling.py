@@ -1,7 +1,12 @@
-"""Words nobody wrote, and what was probably meant."""
+"""Words nobody wrote, and what was probably meant.
+
+Known words are those of the newest chunks that may be read, fetched as one text. What looks like a word of the query is
+found here: a pattern over that text takes a tenth of the time PostgreSQL needs to count its words.
+"""
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,88 +17,131 @@ from memories.query import Query
 from memories.search_sql import quoted
 
 MOST_WORDS = 8
-# Known words are those of this many chunks, the newest.
+# So many chunks, the newest, until they have so many words.
 SAMPLE = 1_000
-
-# Words of the instance that look like the ones nobody wrote, by the letters they share.
-SIMILAR = """
-WITH wanted AS MATERIALIZED (
-    SELECT word, cut FROM (
-        SELECT word, tsvector_to_array(memories_words(%(language)s::text::regconfig, '', word, '')) AS cut
-        FROM unnest(%(words)s::text[]) AS word
-    ) AS asked
-    WHERE cardinality(cut) > 0 AND NOT EXISTS (
-        SELECT FROM memories_chunk c
-        WHERE c.instance_id = %(instance)s::uuid AND c.live {{unread}} AND c.words @@ (
-            SELECT string_agg({quoted}, ' | ')::tsquery
-            FROM unnest(cut) AS each
-        )
-    )
-),
-known AS MATERIALIZED (
-    SELECT word, ndoc FROM ts_stat(CASE WHEN EXISTS (SELECT FROM wanted) THEN %(sample)s ELSE %(nothing)s END)
-    WHERE length(word) > 2
-)
-SELECT DISTINCT ON (wanted.word) wanted.word, known.word
-FROM wanted JOIN known ON length(known.word) BETWEEN length(wanted.cut[1]) - 3 AND length(wanted.word) + 3
-     AND (left(known.word, 1) = left(wanted.word, 1) OR substr(known.word, 2, 2) = substr(wanted.word, 2, 2))
-     AND (known.word %% wanted.word OR known.word %% wanted.cut[1])
-ORDER BY wanted.word, greatest(similarity(known.word, wanted.word), similarity(known.word, wanted.cut[1])) DESC,
-         known.ndoc DESC, known.word
-""".format(quoted=quoted("each"))
-NOTHING = "SELECT ''::tsvector WHERE false"
-SAMPLED = """
-SELECT c.words FROM memories_chunk c WHERE c.instance_id = '{instance}' AND c.live {unread}
-ORDER BY c.id DESC LIMIT {sample}
-"""
+SAMPLED_WORDS = 20_000
+# As similar as `%` of pg_trgm wants words to be.
+ALIKE = 0.3
+# How far what was meant may be longer or shorter.
+STRETCH = 3
 
 
-# How one of these words is written: the index knows its stem alone.
-SPELLING = """
-SELECT lower(token)
-FROM (
-    SELECT c.who, c.content, c.about FROM memories_chunk c
-    WHERE c.instance_id = %(instance)s::uuid AND c.live {unread}
-      AND c.words @@ array_to_tsvector(ARRAY[%(stem)s::text])::text::tsquery
-    LIMIT 20
-) AS examples, ts_parse('default', concat_ws(' ', who, content, about))
-WHERE %(stem)s = ANY(tsvector_to_array(to_tsvector(%(language)s::text::regconfig, token)))
-ORDER BY similarity(token, %(wanted)s) DESC, token
-LIMIT 1
-"""
-# What nobody can read is nowhere, and a word of somebody's private memory is nobody else's suggestion.
-UNREAD = """
-AND c.memory_id NOT IN (
-    SELECT id FROM memories_memory WHERE instance_id = '{instance}' AND expires_at <= statement_timestamp()
-) AND c.memory_id NOT IN (SELECT id FROM memories_memory WHERE instance_id = '{instance}' AND review = 'pending')"""
-PRIVATE = """
-AND c.memory_id NOT IN (
-    SELECT id FROM memories_memory WHERE instance_id = '{instance}' AND visibility = 'private'{of}
+class Word:
+    """A word of the query, written as it is and as the index would know it."""
+
+    def __init__(self, text: str, cut: Sequence[str]) -> None:
+        self.text = text
+        self.lengths = range(max(len(cut[0]) - STRETCH, 3), len(text) + STRETCH + 1)
+        self.spellings = [trigrams(spelling) for spelling in {text, cut[0]}]
+        shared = {each.strip() for spelling in self.spellings for each in spelling} - {text[0], cut[0][0]}
+        self.shares = re.compile("|".join(map(re.escape, shared))).search
+
+    def near(self, stems: Iterable[str]) -> list[str]:
+        """Those worth comparing, which takes longer than all of this."""
+        begin, go_on, lengths, shares = self.text[0], self.text[1:3], self.lengths, self.shares
+        alike = [stem for stem in stems if stem[0] == begin or stem[1:3] == go_on]
+        return [stem for stem in alike if len(stem) in lengths and shares(stem)]
+
+    def likeness(self, stem: str) -> float:
+        """The share of trigrams both have, as pg_trgm counts them."""
+        its = trigrams(stem)
+        return max(len(its & own) / len(its | own) for own in self.spellings)
+
+
+# What its reader cannot read is nowhere. A subquery for one value: asked of each chunk, never joined with all memories.
+READABLE = """(
+    SELECT true FROM memories_memory m
+    WHERE m.instance_id = %(instance)s::uuid AND m.id = c.memory_id AND m.listed
+      AND (m.expires_at IS NULL OR m.expires_at > statement_timestamp())
+      AND (%(reader)s::text IS NULL OR m.visibility <> 'private' OR m.owner = %(reader)s::text)
 )"""
+
+# A common word is seen among the newest chunks at once, where the index would list all that say it; of a rare one the
+# list is short. Arrays are selected, because a plan for unknown arrays is only kept if known ones look no cheaper.
+NOWHERE = f"""
+SELECT word, cut
+FROM unnest((SELECT %(words)s::text[])) AS word,
+     LATERAL (SELECT tsvector_to_array(memories_words(%(language)s::text::regconfig, '', word, '')) AS cut) AS index,
+     LATERAL (SELECT string_agg({quoted("piece")}, ' | ')::tsquery AS any_of FROM unnest(cut) AS piece) AS wanted
+WHERE cardinality(cut) > 0 AND coalesce((
+    SELECT true FROM (
+        SELECT memory_id, words FROM memories_chunk
+        WHERE instance_id = %(instance)s::uuid AND live ORDER BY id DESC LIMIT 100
+    ) AS c
+    WHERE c.words @@ any_of AND {READABLE}
+    LIMIT 1
+), (
+    SELECT true FROM memories_chunk c
+    WHERE c.instance_id = %(instance)s::uuid AND c.live AND c.words @@ any_of AND {READABLE}
+    LIMIT 1
+)) IS NULL
+"""
+
+SAMPLED = f"""
+SELECT coalesce(string_agg(strip(words)::text, ' '), '')
+FROM (
+    SELECT c.words, sum(c.length) OVER (ORDER BY c.id DESC) - c.length AS words_before
+    FROM (
+        SELECT id, memory_id, words, length FROM memories_chunk
+        WHERE instance_id = %(instance)s::uuid AND live ORDER BY id DESC LIMIT {SAMPLE}
+    ) AS c
+    WHERE {READABLE}
+) AS newest
+WHERE words_before < {SAMPLED_WORDS}
+"""
+
+# How these words are written: the index knows their stems alone.
+SPELT = f"""
+SELECT word, coalesce((
+    SELECT lower(token)
+    FROM (
+        SELECT c.who, c.content, c.about FROM memories_chunk c
+        WHERE c.instance_id = %(instance)s::uuid AND c.live
+          AND c.words @@ array_to_tsvector(ARRAY[stem])::text::tsquery AND {READABLE}
+        LIMIT 5
+    ) AS examples, ts_parse('default', concat_ws(' ', who, content, about))
+    WHERE stem = ANY(tsvector_to_array(to_tsvector(%(language)s::text::regconfig, token)))
+    ORDER BY similarity(token, word) DESC, token
+    LIMIT 1
+), stem)
+FROM unnest((SELECT %(words)s::text[]), (SELECT %(stems)s::text[])) AS meant (word, stem)
+"""
 
 
 def similar_words(scope: Scope, query: Query) -> dict[str, str]:
     """For each word that is nowhere, the most similar word that is somewhere."""
-    words = re.findall(r"[^\W_]{3,}", query.text.lower())[:MOST_WORDS]
-    if not words:
+    texts = list(dict.fromkeys(re.findall(r"[^\W_]{3,}", query.text.lower())))[:MOST_WORDS]
+    nowhere = [Word(*row) for row in _rows(scope, NOWHERE, words=texts)] if texts else []
+    if not nowhere:
         return {}
+    ((sample,),) = _rows(scope, SAMPLED)
+    meant = _meant(nowhere, sample)
+    return dict(_rows(scope, SPELT, words=[*meant], stems=[*meant.values()])) if meant else {}
+
+
+def _rows(scope: Scope, statement: str, **named: Any) -> list[tuple[Any, ...]]:
     instance = scope.instance
-    unread = _unread(scope)
-    sample = SAMPLED.format(instance=instance.id, unread=unread, sample=SAMPLE)
-    named: dict[str, Any] = {"instance": instance.id, "language": instance.language, "words": words}
-    named |= {"sample": sample, "nothing": NOTHING, "reader": scope.private_memories_of}
+    named |= {"instance": instance.id, "language": instance.language, "reader": scope.private_memories_of}
     with connection.cursor() as cursor:
-        cursor.execute(SIMILAR.format(unread=_unread(scope, of=" AND owner <> %(reader)s")), named)
-        stems = dict(cursor.fetchall())
-        for word, stem in stems.items():
-            cursor.execute(SPELLING.format(unread=unread), {**named, "stem": stem, "wanted": word})
-            stems[word] = (cursor.fetchone() or [stem])[0]
-    return stems
+        cursor.execute(statement, named)
+        return list(cursor.fetchall())
 
 
-def _unread(scope: Scope, *, of: str = "") -> str:
-    hidden = UNREAD if scope.private_memories_of is None else UNREAD + PRIVATE
-    return hidden.format(instance=scope.instance.id, of=of)
+def _meant(words: Sequence[Word], sample: str) -> dict[str, str]:
+    """The stem in the sample that each word is most like, the more common one of two."""
+    begin, go_on = ("|".join({word.text[part] for word in words}) for part in (slice(1), slice(1, 3)))
+    stems = Counter(re.findall(rf"'((?:{begin}|.(?:{go_on}))[^'\\]+)'", sample))
+    meant = {}
+    for word in words:
+        alike = [(-word.likeness(stem), -stems[stem], stem) for stem in word.near(stems)]
+        if alike and -min(alike)[0] >= ALIKE:
+            meant[word.text] = min(alike)[2]
+    return meant
+
+
+def trigrams(word: str) -> set[str]:
+    padded = f"  {word} "
+    return {padded[n : n + 3] for n in range(len(padded) - 2)}
 
 
 def corrected_query(query: Query, corrected: Mapping[str, str]) -> Query:

@@ -1,0 +1,88 @@
+"""What was probably meant: a word that can be read, and is spelt as somebody wrote it."""
+
+import pytest
+from django.db import connection
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accounts.access import actor_of_user
+from instances.models import Instance
+from memories.deletion import delete_memory
+from memories.draft import MemoryChanges
+from memories.filters import Filters
+from memories.models import Memory
+from memories.search import search
+from memories.spelling import Word
+from memories.store import change
+from tests.domain.looking import find
+from tests.factories import make_instance, make_memories, make_memory, make_user, scope_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("language", "content", "typed", "meant"),
+    [
+        ("english", "The restaurants were closed", "restuarant", "restaurants"),
+        ("english", "The nighthouse is dark", "lighthouse", "nighthouse"),
+        ("german", "Die Häuser am Bodensee", "bodnesee", "bodensee"),
+        ("german", "Äpfel und Birnen", "birnne", "birnen"),
+        ("russian", "Алиса живёт в Петербурге", "питербурге", "петербурге"),
+        ("simple", "Η Αλίκη ζει στη Θεσσαλονίκη", "θεσαλονίκη", "θεσσαλονίκη"),
+        ("simple", "أليس تحب القهوة", "القهوه", "القهوة"),
+    ],
+)
+def test_every_language_is_corrected(language: str, content: str, typed: str, meant: str) -> None:
+    bot = make_instance(language=language)
+    make_memory(bot, content)
+    assert find(bot, typed).corrected == {typed: meant}
+
+
+@pytest.mark.parametrize("typed", ["绿茶好", "カフエ", "ชอบบ", "o'brein", "12345", "abc-124"])
+def test_what_looks_like_nothing_stays(bot: Instance, typed: str) -> None:
+    make_memory(bot, "Alice likes red wine")
+    assert find(bot, typed).corrected == {}
+
+
+def test_several_words_are_corrected_at_once(bot: Instance) -> None:
+    make_memory(bot, "The lighthouse keeper of Portsmouth")
+    results = find(bot, "lighthuose kepeer portsmuoth xyzzy")
+    assert results.corrected == {"lighthuose": "lighthouse", "kepeer": "keeper", "portsmuoth": "portsmouth"}
+    assert len(results.hits) == 1
+
+
+def test_of_two_that_are_alike_the_more_common_one_is_meant(bot: Instance) -> None:
+    for content in ("A marble", "A marbly thing", "Marbly again"):
+        make_memory(bot, content)
+    assert find(bot, "marblx").corrected == {"marblx": "marbly"}
+
+
+def test_a_word_of_an_old_memory_is_known(bot: Instance) -> None:
+    make_memory(bot, "Alice painted a nighthouse", category="event")
+    make_memories(bot, 120)
+    assert find(bot, "nighthouse", {"category": "fact"}).corrected == {}
+
+
+def test_a_private_word_is_its_owners(bot: Instance) -> None:
+    make_memory(bot, "Bob fears the lighthouse", visibility="private", owner="bob")
+    told = {}
+    for name in ("alice", "bob"):
+        scope = scope_of(bot, actor_of_user(make_user(name, bot)))
+        told[name] = search(scope, "lighthuose", Filters()).corrected
+    assert told == {"alice": {}, "bob": {"lighthuose": "lighthouse"}}
+
+
+def test_what_is_no_longer_said_is_no_suggestion(bot: Instance) -> None:
+    memories = [make_memory(bot, content) for content in ("The lighthouse", "A windmill", "The cathedral")]
+    change(scope_of(bot), memories[0].id, MemoryChanges(content="The harbour"))
+    delete_memory(scope_of(bot), memories[1].id)
+    Memory.objects.filter(id=memories[2].id).update(status="superseded")
+    for typed in ("lighthuose", "windmlil", "cathedrla"):
+        assert find(bot, typed).corrected == {}
+
+
+@given(st.text("abcdé", min_size=3, max_size=9), st.text("abcdé", min_size=3, max_size=9))
+def test_words_are_as_alike_as_the_database_finds_them(one: str, other: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT similarity(%s, %s)", [one, other])
+        assert Word(one, [one]).likeness(other) == pytest.approx(cursor.fetchone()[0])
