@@ -2,7 +2,8 @@
 
 What is missing is written on the rows themselves, so a crash loses nothing: the next run finds the same rows. Running
 twice does no harm. Vectors of one model are one generation; when an instance changes its model, the next generation is
-filled while search goes on with the old one, and the switch is one statement at the end.
+filled while search goes on with the old one, and the switch is one statement at the end. What is saved or corrected
+meanwhile gets a vector of the old one too, by a job of its own that does not wait for the long one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +20,17 @@ from procrastinate.exceptions import AlreadyEnqueued
 
 from accounts.access import Scope
 from instances.models import Instance
-from memories.asking import Unavailable
+from memories.asking import PASSING, Unavailable
+from memories.backfill_sql import (
+    ALL,
+    FORGET,
+    MARK_PENDING,
+    MARK_READY,
+    PENDING,
+    REUSE,
+    STORE,
+    STORE_BY_MEMORY,
+)
 from memories.embedding import embed_texts, model_of
 from memories.filters import IS_NOT_EMBEDDED
 from memories.indexing import embedded_text
@@ -32,6 +43,7 @@ from memoryconsole.queue import is_waiting
 
 BATCH = 256
 HARMLESS = "tea"
+START = (UUID(int=0), UUID(int=0))
 MOST = 2**31 - 1
 NO_MODEL = "No OpenAI or Azure key reaches this instance, so there is nothing to make vectors with."
 Row = tuple[UUID, UUID, str, str]
@@ -41,20 +53,25 @@ Progress = Callable[[int], None]
 def embed_soon(scope: Scope) -> None:
     """Have the worker embed what is pending; queued in the transaction that made it necessary, once."""
     instance = scope.instance
-    if model_of(instance) and not _queue(instance):
+    if model_of(instance):
+        _queue_surely(instance, "embed_memories", lock=f"embed {instance.id}")
+    if _is_changing(instance):
+        _queue_surely(instance, "embed_fresh_memories", lock=f"embed fresh {instance.id}")
+
+
+def _queue_surely(instance: Instance, task: str, *, lock: str) -> None:
+    if not _queue(instance, task, lock):
         # The job that is queued already may begin, and end, before this transaction does: look again afterwards.
-        transaction.on_commit(lambda: _queue(instance), robust=True)
+        transaction.on_commit(lambda: _queue(instance, task, lock), robust=True)
 
 
-def _queue(instance: Instance) -> bool:
+def _queue(instance: Instance, task: str, lock: str) -> bool:
     """Queue the job unless it is queued already."""
-    lock = f"embed {instance.id}"
     if is_waiting(lock):
         return False
     try:
         with transaction.atomic():
-            task = app.configure_task("embed_memories", queueing_lock=lock, lock=lock)
-            task.defer(instance_id=str(instance.id))
+            app.configure_task(task, queueing_lock=lock, lock=lock).defer(instance_id=str(instance.id))
     except AlreadyEnqueued:
         return False
     return True
@@ -127,21 +144,48 @@ def embed_pending(scope: Scope, *, limit: int | None = None, progress: Progress 
     if not instance.embedding_model:
         _begin(instance, model)
     generation = generation_for(instance, model)
-    is_current = generation == instance.embedding_generation
     done, after = 0, START
     while batch := _batch(instance, generation, after, BATCH if limit is None else limit - done or 1):
         if done == limit:
             return done
-        after = (batch[-1][1], batch[-1][0])
-        fresh = _reuse(instance, generation, batch)
-        if fresh:
-            _embed(instance, generation, fresh)
-        if is_current:
-            _mark_ready(instance, generation, {row[1] for row in batch})
+        after = _make(instance, generation, batch)
         done += len(batch)
         progress(done)
-    _finish(instance, generation, model)
+    _finish(scope, generation, model)
     return done
+
+
+def embed_fresh(scope: Scope) -> int:
+    """While another model makes all vectors anew: embed what is pending by the one that is searched with.
+
+    Nothing when nobody can be asked for that any more: words find it, and the new vectors will.
+    """
+    instance, generation = scope.instance, scope.instance.embedding_generation
+    done, after = 0, START
+    in_use = Instance.objects.filter(id=instance.id, embedding_generation=generation)
+    try:
+        while _is_changing(instance) and in_use.exists() and (batch := _batch(instance, generation, after, BATCH)):
+            after = _make(instance, generation, batch)
+            done += len(batch)
+    except Unavailable as unavailable:
+        if unavailable.code in PASSING:
+            raise
+    return done
+
+
+def _is_changing(instance: Instance) -> bool:
+    """Whether search still uses vectors of another model than the instance wants."""
+    return bool(model_of(instance)) and instance.embedding_model not in ("", model_of(instance))
+
+
+def _make(instance: Instance, generation: int, batch: Sequence[Row]) -> tuple[UUID, UUID]:
+    """Give a batch its vectors; where it ends."""
+    unknown = _reuse(instance, generation, batch)
+    if unknown:
+        _embed(instance, generation, unknown)
+    if generation == instance.embedding_generation:
+        _mark_ready(instance, generation, {row[1] for row in batch})
+    return batch[-1][1], batch[-1][0]
 
 
 def store_vectors(scope: Scope, vectors: Mapping[UUID, Sequence[float]], model: str) -> None:
@@ -174,83 +218,10 @@ def missing(scope: Scope) -> int:
     generation = generation_for(instance, model_of(instance) or instance.embedding_model)
     source = _source(instance, generation)[0]
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT count(*) {source}", _named(instance, generation, START))
+        cursor.execute(
+            f"SELECT count(*) {source}", _named(instance, generation) | {"memory": START[0], "chunk": START[1]}
+        )
         return int(cursor.fetchone()[0])
-
-
-START = (UUID(int=0), UUID(int=0))
-# Subqueries for a single value, here and below: NOT EXISTS is turned into a join, and of an instance that was filled
-# since the last ANALYZE PostgreSQL expects one row and joins all of them with all.
-WITHOUT_VECTOR = """ AND (
-    SELECT true FROM memories_embedding e
-    WHERE e.instance_id = %(instance)s AND e.chunk_id = c.id AND e.generation = %(generation)s
-) IS NULL
-"""
-# A partial index knows the memories whose text is newer than their vectors. What was refused is not asked for again
-# with every new memory, but when somebody wants it, and every night.
-PENDING = (
-    """
-FROM memories_memory m JOIN memories_chunk c ON c.instance_id = %(instance)s AND c.memory_id = m.id
-WHERE m.instance_id = %(instance)s AND NOT m.embedding = 'ready' AND m.embedding = 'pending' AND c.live
-  AND m.id >= %(memory)s AND (m.id, c.id) > (%(memory)s, %(chunk)s)"""
-    + WITHOUT_VECTOR
-)
-ALL = "FROM memories_chunk c WHERE c.instance_id = %(instance)s AND c.id > %(chunk)s" + WITHOUT_VECTOR
-
-# The same text was embedded before, perhaps for another memory: copy its vector instead of asking again.
-REUSE = """
-INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
-SELECT %(instance)s, c.id, %(generation)s, c.memory_id, c.live, same.vector
-FROM memories_chunk c CROSS JOIN LATERAL (
-    SELECT e.vector FROM memories_chunk twin
-    JOIN memories_embedding e ON e.instance_id = %(instance)s AND e.chunk_id = twin.id AND e.generation = %(generation)s
-    WHERE twin.instance_id = %(instance)s AND twin.text_hash = c.text_hash
-    LIMIT 1
-) AS same
-WHERE c.instance_id = %(instance)s AND c.id = ANY(%(ids)s)
-ORDER BY c.id FOR SHARE OF c
-ON CONFLICT DO NOTHING
-RETURNING chunk_id
-"""
-
-# A chunk that was deleted while its text was away is simply not there any more. Locked, because whoever makes it a part
-# of a version just now would not see its vector.
-STORE = """
-INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
-SELECT %(instance)s, c.id, %(generation)s, c.memory_id, c.live, new.vector
-FROM (VALUES {rows}) AS new (id, vector) CROSS JOIN LATERAL (
-    SELECT c.id, c.memory_id, c.live FROM memories_chunk c
-    WHERE c.instance_id = %(instance)s AND c.id = new.id FOR SHARE
-) AS c
-ON CONFLICT DO NOTHING
-"""
-
-STORE_BY_MEMORY = """
-WITH stored AS (
-    INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
-    SELECT %(instance)s, c.id, %(generation)s, c.memory_id, true, new.vector
-    FROM (VALUES {rows}) AS new (id, vector)
-    JOIN memories_chunk c ON c.instance_id = %(instance)s AND c.memory_id = new.id AND c.live
-    RETURNING memory_id
-)
-UPDATE memories_memory SET embedding = 'ready', embedding_error = ''
-WHERE instance_id = %(instance)s AND NOT embedding = 'ready' AND id IN (SELECT memory_id FROM stored)
-"""
-
-MARK_READY = """
-UPDATE memories_memory m SET embedding = 'ready', embedding_error = ''
-WHERE m.instance_id = %(instance)s AND NOT m.embedding = 'ready'
-  AND (%(memories)s::uuid[] IS NULL OR m.id = ANY(%(memories)s))
-  AND EXISTS (SELECT FROM instances_instance WHERE id = %(instance)s AND embedding_generation = %(generation)s)
-  AND (
-    SELECT true FROM memories_chunk c
-    WHERE c.instance_id = %(instance)s AND c.memory_id = m.id AND c.live AND (
-        SELECT true FROM memories_embedding e
-        WHERE e.instance_id = %(instance)s AND e.chunk_id = c.id AND e.generation = %(generation)s
-    ) IS NULL
-    LIMIT 1
-) IS NULL
-"""
 
 
 def _source(instance: Instance, generation: int) -> tuple[str, str]:
@@ -258,13 +229,13 @@ def _source(instance: Instance, generation: int) -> tuple[str, str]:
     return (PENDING, "m.id, c.id") if generation == instance.embedding_generation else (ALL, "c.id")
 
 
-def _named(instance: Instance, generation: int, after: tuple[UUID, UUID]) -> dict[str, Any]:
-    return {"instance": instance.id, "generation": generation, "memory": after[0], "chunk": after[1]}
+def _named(instance: Instance, generation: int) -> dict[str, Any]:
+    return {"instance": instance.id, "generation": generation, "searched": instance.embedding_generation}
 
 
 def _batch(instance: Instance, generation: int, after: tuple[UUID, UUID], most: int) -> list[Row]:
     source, order = _source(instance, generation)
-    named = {**_named(instance, generation, after), "limit": min(BATCH, most)}
+    named = _named(instance, generation) | {"memory": after[0], "chunk": after[1], "limit": min(BATCH, most)}
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT c.id, c.memory_id, c.who, c.content {source} ORDER BY {order} LIMIT %(limit)s", named)
         return list(cursor.fetchall())
@@ -272,7 +243,7 @@ def _batch(instance: Instance, generation: int, after: tuple[UUID, UUID], most: 
 
 def _reuse(instance: Instance, generation: int, batch: Sequence[Row]) -> list[Row]:
     """Give those a vector whose text has one already; the others are left to embed."""
-    named: dict[str, Any] = {"instance": instance.id, "generation": generation, "ids": [row[0] for row in batch]}
+    named = _named(instance, generation) | {"ids": [row[0] for row in batch]}
     with connection.cursor() as cursor:
         cursor.execute(REUSE, named)
         copied = {chunk_id for (chunk_id,) in cursor.fetchall()}
@@ -284,7 +255,7 @@ def _embed(instance: Instance, generation: int, batch: Sequence[Row]) -> None:
     texts = [embedded_text(*row[2:]) for row in batch]
     different = list(dict.fromkeys(texts))
     try:
-        vectors = dict(zip(different, embed_texts(instance, different), strict=True))
+        vectors = dict(zip(different, _vectors(instance, generation, different), strict=True))
         _store(instance, generation, batch, [vectors[text] for text in texts])
     except Unavailable as unavailable:
         if unavailable.code != "refused":
@@ -295,16 +266,21 @@ def _embed(instance: Instance, generation: int, batch: Sequence[Row]) -> None:
 def _embed_one_by_one(instance: Instance, generation: int, batch: Sequence[Row]) -> None:
     for row in batch:
         try:
-            _store(instance, generation, [row], embed_texts(instance, [embedded_text(*row[2:])]))
+            _store(instance, generation, [row], _vectors(instance, generation, [embedded_text(*row[2:])]))
         except Unavailable as unavailable:
-            if unavailable.code != "refused" or _refuses_everything(instance):
+            if unavailable.code != "refused" or _refuses_everything(instance, generation):
                 raise
             _mark_failed(instance, row[1], unavailable.reason)
 
 
-def _refuses_everything(instance: Instance) -> bool:
+def _vectors(instance: Instance, generation: int, texts: Sequence[str]) -> list[list[float]]:
+    is_searched = generation == instance.embedding_generation
+    return embed_texts(instance, texts, model=instance.embedding_model if is_searched else "")
+
+
+def _refuses_everything(instance: Instance, generation: int) -> bool:
     try:
-        embed_texts(instance, [HARMLESS])
+        _vectors(instance, generation, [HARMLESS])
     except Unavailable:
         return True
     return False
@@ -321,7 +297,7 @@ def _store(instance: Instance, generation: int, batch: Sequence[Row], vectors: S
 
 def _write(statement: str, instance: Instance, generation: int, vectors: Mapping[UUID, Sequence[float]]) -> None:
     """Vectors by the id they belong to, each as it will be stored: as text they cost ten times as much."""
-    named: dict[str, Any] = {"instance": instance.id, "generation": generation, "ids": list(vectors)}
+    named = _named(instance, generation)
     # In the order of their ids, so that two batches cannot wait for each other.
     for n, (id, vector) in enumerate(sorted(vectors.items())):
         named |= {f"id{n}": id, f"vector{n}": HalfVector.of(vector)}
@@ -332,7 +308,7 @@ def _write(statement: str, instance: Instance, generation: int, vectors: Mapping
 
 def _mark_ready(instance: Instance, generation: int, memories: set[UUID] | None) -> None:
     """Those of these memories, or of all, that have all their vectors of the generation in use."""
-    named: dict[str, Any] = {"instance": instance.id, "generation": generation, "memories": memories and [*memories]}
+    named = _named(instance, generation) | {"searched": generation, "memories": memories and [*memories]}
     with connection.cursor() as cursor:
         cursor.execute(MARK_READY, named)
 
@@ -343,20 +319,26 @@ def _begin(instance: Instance, model: str) -> None:
     instance.refresh_from_db(fields=["embedding_model", "embedding_generation"])
 
 
-def _finish(instance: Instance, generation: int, model: str) -> None:
-    """Everything has a vector now: search with this generation, and forget the others."""
-    with transaction.atomic():
-        if generation != instance.embedding_generation:
-            _switch(instance, generation, model)
+def _finish(scope: Scope, generation: int, model: str) -> None:
+    """Everything has a vector now: search with this generation, and forget the others.
+
+    Memories first and vectors last, as whoever changes a memory does: they cannot wait for each other.
+    """
+    instance = scope.instance
+    named = _named(instance, generation)
+    with transaction.atomic(), connection.cursor() as cursor:
+        is_switched = generation != instance.embedding_generation and _switch(instance, generation, model)
+        if is_switched:
+            cursor.execute(MARK_PENDING, named)
+            if cursor.rowcount:
+                embed_soon(scope)
         _mark_ready(instance, generation, None)
+        if is_switched:
+            cursor.execute(FORGET, named)
 
 
-def _switch(instance: Instance, generation: int, model: str) -> None:
+def _switch(instance: Instance, generation: int, model: str) -> bool:
     rows = Instance.objects.filter(id=instance.id, embedding_generation=instance.embedding_generation)
-    if rows.update(embedding_generation=generation, embedding_model=model):
-        with connection.cursor() as cursor:
-            cursor.execute(FORGET, {"instance": instance.id, "generation": generation})
+    is_switched = bool(rows.update(embedding_generation=generation, embedding_model=model))
     instance.refresh_from_db(fields=["embedding_model", "embedding_generation"])
-
-
-FORGET = "DELETE FROM memories_embedding WHERE instance_id = %(instance)s AND generation <> %(generation)s"
+    return is_switched

@@ -92,12 +92,15 @@ def model_of(instance: Instance) -> str:
         return ""
 
 
-def embed_texts(instance: Instance, texts: Sequence[str]) -> list[list[float]]:
-    """One vector for each text, in order, or Unavailable. May take minutes; not for transactions."""
-    if instance.embedder == Embedder.OFFLINE:
+def embed_texts(instance: Instance, texts: Sequence[str], *, model: str = "") -> list[list[float]]:
+    """One vector for each text, in order, or Unavailable. May take minutes; not for transactions.
+
+    By the model the instance wants, or by another one that it has used before.
+    """
+    if (model or model_of(instance)) == offline_embedder.MODEL:
         return [offline_embedder.embed(text) for text in texts]
     refuse_in_transaction()
-    source = _source(instance)
+    source = _source_of(instance, model)
     release_connection()
     return [vector for batch in _batches(texts) for vector in _ask_for_batch(source, batch)]
 

@@ -16,7 +16,7 @@ from memories import follow_up, procedures, uploads
 from memories.activity import UNFINISHED, fail_lost, forget_old
 from memories.asking import Unavailable
 from memories.attachments import remove_orphans
-from memories.backfill import embed_soon, run_embedding, try_failed_again
+from memories.backfill import embed_fresh, embed_soon, run_embedding, try_failed_again
 from memories.deletion import purge_expired
 from memories.episodes import run_episode, tell_quiet_ones
 from memories.extraction import run_extraction
@@ -70,6 +70,14 @@ def embed_memories(instance_id: str, job_id: str = "", limit: int | None = None)
     if instance is not None:
         run_embedding(Scope(instance, EMBEDDER), job_id, limit)
         embed_procedures(Scope(instance, EMBEDDER))
+
+
+@app.task(name="embed_fresh_memories", retry=Later())
+def embed_fresh_memories(instance_id: str) -> None:
+    """While an instance changes its model: vectors of the old one for what is new."""
+    instance = Instance.objects.filter(id=instance_id).first()
+    if instance is not None:
+        embed_fresh(Scope(instance, EMBEDDER))
 
 
 @app.task(name="extract_memories", retry=Later())

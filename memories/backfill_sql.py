@@ -1,0 +1,90 @@
+"""The statements that find missing vectors, store them, and give up those of an earlier model."""
+
+# Subqueries for a single value, here and below: NOT EXISTS is turned into a join, and of an instance that was filled
+# since the last ANALYZE PostgreSQL expects one row and joins all of them with all.
+WITHOUT_VECTOR = """ AND (
+    SELECT true FROM memories_embedding e
+    WHERE e.instance_id = %(instance)s AND e.chunk_id = c.id AND e.generation = %(generation)s
+) IS NULL
+"""
+# A partial index knows the memories whose text is newer than their vectors. What was refused is not asked for again
+# with every new memory, but when somebody wants it, and every night.
+PENDING = (
+    """
+FROM memories_memory m JOIN memories_chunk c ON c.instance_id = %(instance)s AND c.memory_id = m.id
+WHERE m.instance_id = %(instance)s AND NOT m.embedding = 'ready' AND m.embedding = 'pending' AND c.live
+  AND m.id >= %(memory)s AND (m.id, c.id) > (%(memory)s, %(chunk)s)"""
+    + WITHOUT_VECTOR
+)
+ALL = "FROM memories_chunk c WHERE c.instance_id = %(instance)s AND c.id > %(chunk)s" + WITHOUT_VECTOR
+
+# Waits for a switch, or makes it wait: nobody stores vectors of a generation that was given up, and those stored until
+# then go with it.
+STILL = "(SELECT embedding_generation FROM instances_instance WHERE id = %(instance)s FOR SHARE) = %(searched)s"
+
+# The same text was embedded before, perhaps for another memory: copy its vector instead of asking again.
+REUSE = f"""
+INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
+SELECT %(instance)s, c.id, %(generation)s, c.memory_id, c.live, same.vector
+FROM memories_chunk c CROSS JOIN LATERAL (
+    SELECT e.vector FROM memories_chunk twin
+    JOIN memories_embedding e ON e.instance_id = %(instance)s AND e.chunk_id = twin.id AND e.generation = %(generation)s
+    WHERE twin.instance_id = %(instance)s AND twin.text_hash = c.text_hash
+    LIMIT 1
+) AS same
+WHERE c.instance_id = %(instance)s AND c.id = ANY(%(ids)s) AND {STILL}
+ORDER BY c.id FOR SHARE OF c
+ON CONFLICT DO NOTHING
+RETURNING chunk_id
+"""
+
+# A chunk that was deleted while its text was away is simply not there any more. Locked, because whoever makes it a part
+# of a version just now would not see its vector.
+STORE = f"""
+INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
+SELECT %(instance)s, c.id, %(generation)s, c.memory_id, c.live, new.vector
+FROM (VALUES {{rows}}) AS new (id, vector) CROSS JOIN LATERAL (
+    SELECT c.id, c.memory_id, c.live FROM memories_chunk c
+    WHERE c.instance_id = %(instance)s AND c.id = new.id FOR SHARE
+) AS c
+WHERE {STILL}
+ON CONFLICT DO NOTHING
+"""
+
+STORE_BY_MEMORY = """
+WITH stored AS (
+    INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
+    SELECT %(instance)s, c.id, %(generation)s, c.memory_id, true, new.vector
+    FROM (VALUES {rows}) AS new (id, vector)
+    JOIN memories_chunk c ON c.instance_id = %(instance)s AND c.memory_id = new.id AND c.live
+    RETURNING memory_id
+)
+UPDATE memories_memory SET embedding = 'ready', embedding_error = ''
+WHERE instance_id = %(instance)s AND NOT embedding = 'ready' AND id IN (SELECT memory_id FROM stored)
+"""
+
+MARK_READY = f"""
+UPDATE memories_memory m SET embedding = 'ready', embedding_error = ''
+WHERE m.instance_id = %(instance)s AND NOT m.embedding = 'ready'
+  AND (%(memories)s::uuid[] IS NULL OR m.id = ANY(%(memories)s))
+  AND {STILL}
+  AND (
+    SELECT true FROM memories_chunk c
+    WHERE c.instance_id = %(instance)s AND c.memory_id = m.id AND c.live AND (
+        SELECT true FROM memories_embedding e
+        WHERE e.instance_id = %(instance)s AND e.chunk_id = c.id AND e.generation = %(generation)s
+    ) IS NULL
+    LIMIT 1
+) IS NULL
+"""
+
+FORGET = "DELETE FROM memories_embedding WHERE instance_id = %(instance)s AND generation <> %(generation)s"
+# Saved just before, and ready by vectors that are gone now.
+MARK_PENDING = (
+    """
+UPDATE memories_memory SET embedding = 'pending'
+WHERE instance_id = %(instance)s AND embedding = 'ready' AND id IN (
+    SELECT c.memory_id FROM memories_chunk c WHERE c.instance_id = %(instance)s AND c.live"""
+    + WITHOUT_VECTOR
+    + ")"
+)
