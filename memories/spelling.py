@@ -93,14 +93,15 @@ WHERE words_before < {SAMPLED_WORDS}
 # How these words are written: the index knows their stems alone.
 SPELT = f"""
 SELECT word, coalesce((
-    SELECT lower(token)
+    SELECT token
     FROM (
         SELECT c.who, c.content, c.about FROM memories_chunk c
         WHERE c.instance_id = %(instance)s::uuid AND c.live
           AND c.words @@ array_to_tsvector(ARRAY[stem])::text::tsquery AND {READABLE}
-        LIMIT 5
-    ) AS examples, ts_parse('default', concat_ws(' ', who, content, about))
-    WHERE stem = ANY(tsvector_to_array(to_tsvector(%(language)s::text::regconfig, token)))
+        LIMIT 3
+    ) AS examples, ts_parse('default', lower(concat_ws(' ', who, content, about)))
+    WHERE (left(token, 1) = left(stem, 1) OR substr(token, 2, 2) = substr(stem, 2, 2))
+      AND stem = ANY(tsvector_to_array(to_tsvector(%(language)s::text::regconfig, token)))
     ORDER BY similarity(token, word) DESC, token
     LIMIT 1
 ), stem)

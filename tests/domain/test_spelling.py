@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
         ("english", "The restaurants were closed", "restuarant", "restaurants"),
         ("english", "The nighthouse is dark", "lighthouse", "nighthouse"),
         ("german", "Die Häuser am Bodensee", "bodnesee", "bodensee"),
-        ("german", "Äpfel und Birnen", "birnne", "birnen"),
+        ("german", "Äpfel und Birnen", "äpfle", "äpfel"),
         ("russian", "Алиса живёт в Петербурге", "питербурге", "петербурге"),
         ("simple", "Η Αλίκη ζει στη Θεσσαλονίκη", "θεσαλονίκη", "θεσσαλονίκη"),
         ("simple", "أليس تحب القهوة", "القهوه", "القهوة"),
@@ -52,9 +52,9 @@ def test_several_words_are_corrected_at_once(bot: Instance) -> None:
 
 
 def test_of_two_that_are_alike_the_more_common_one_is_meant(bot: Instance) -> None:
-    for content in ("A marble", "A marbly thing", "Marbly again"):
+    for content in ("Alice knows Marbok", "Alice met Marbot", "Marbot again"):
         make_memory(bot, content)
-    assert find(bot, "marblx").corrected == {"marblx": "marbly"}
+    assert find(bot, "marbox").corrected == {"marbox": "marbot"}
 
 
 def test_a_word_of_an_old_memory_is_known(bot: Instance) -> None:
