@@ -17,9 +17,10 @@ from memories.query import Query
 from memories.search_sql import quoted
 
 MOST_WORDS = 8
-# So many chunks, the newest, until they have so many words.
+# So many chunks, the newest that may be read, until they have so many words; not looked for any longer than that.
 SAMPLE = 1_000
 SAMPLED_WORDS = 20_000
+LOOKED_AT = 4 * SAMPLE
 # As similar as `%` of pg_trgm wants words to be.
 ALIKE = 0.3
 # How far what was meant may be longer or shorter.
@@ -80,12 +81,15 @@ WHERE cardinality(cut) > 0 AND coalesce((
 SAMPLED = f"""
 SELECT coalesce(string_agg(strip(words)::text, ' '), '')
 FROM (
-    SELECT c.words, sum(c.length) OVER (ORDER BY c.id DESC) - c.length AS words_before
+    SELECT words, sum(length) OVER (ORDER BY id DESC) - length AS words_before
     FROM (
-        SELECT id, memory_id, words, length FROM memories_chunk
-        WHERE instance_id = %(instance)s::uuid AND live ORDER BY id DESC LIMIT {SAMPLE}
-    ) AS c
-    WHERE {READABLE}
+        SELECT c.id, c.words, c.length
+        FROM (
+            SELECT id, memory_id, words, length FROM memories_chunk
+            WHERE instance_id = %(instance)s::uuid AND live ORDER BY id DESC LIMIT {LOOKED_AT}
+        ) AS c
+        WHERE {READABLE} ORDER BY c.id DESC LIMIT {SAMPLE}
+    ) AS readable
 ) AS newest
 WHERE words_before < {SAMPLED_WORDS}
 """
