@@ -1,0 +1,79 @@
+"""What does it cost to see that words are known, and to find out what was meant by those that are not?
+
+    .venv/bin/python benchmarks/spelling.py [--sizes 1000,10000,100000] [--times 40]
+
+The memories are those of `search.py`, without vectors. Words are swapped letters of words in the newest memories, or
+letters that make no word; `words` says how many of a query are wrong.
+"""
+
+import argparse
+import random
+from typing import Any
+
+import search
+from bench import fresh_console, median_ms, print_table, write_result
+
+NO_VECTORS = "SELECT %(instance)s::uuid, %(topics)s::int, %(noises)s::int"
+
+
+def newest_words(scope: Any) -> list[str]:
+    from memories.models import Chunk
+
+    contents = Chunk.objects.filter(instance=scope.instance).order_by("-id").values_list("content", flat=True)[:300]
+    return [word for content in contents for word in content.split()]
+
+
+def swapped(rnd: random.Random, word: str) -> str:
+    at = rnd.randrange(2, len(word) - 1)
+    return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+
+
+def nonsense(rnd: random.Random) -> str:
+    return "".join(rnd.choices("qrstuvwxyz", k=8))
+
+
+def questions(rnd: random.Random, words: list[str], times: int) -> dict[tuple[str, int], list[str]]:
+    def texts(number: int, word: Any) -> list[str]:
+        return [" ".join(word() for _ in range(number)) for _ in range(times + 1)]
+
+    return {
+        ("known", 6): texts(6, lambda: rnd.choice(words)),
+        ("swapped", 1): texts(1, lambda: swapped(rnd, rnd.choice(words))),
+        ("swapped", 3): texts(3, lambda: swapped(rnd, rnd.choice(words))),
+        ("nonsense", 6): texts(6, lambda: nonsense(rnd)),
+    }
+
+
+def measure(scope: Any, texts: list[str], times: int) -> dict[str, float]:
+    from memories.query import read_query
+    from memories.spelling import similar_words
+
+    for text in texts[:6]:  # until the plans are kept
+        similar_words(scope, read_query(text))
+    queries = iter([read_query(text) for text in texts])
+    middle, slow = median_ms(lambda: similar_words(scope, next(queries)), times)
+    return {"ms": middle, "p95_ms": slow}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", default="1000,10000,100000")
+    parser.add_argument("--times", type=int, default=40)
+    options = parser.parse_args()
+    fresh_console()
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(search.WORD)
+    search.VECTORS = NO_VECTORS
+    rows: list[dict[str, Any]] = []
+    for size in map(int, options.sizes.split(",")):
+        scope, rnd = search.fill(size), random.Random(3)
+        for (kind, number), texts in questions(rnd, newest_words(scope), options.times).items():
+            rows.append({"memories": size, "query": kind, "words": number, **measure(scope, texts, options.times)})
+    print_table(["memories", "query", "words", "ms", "p95"], [list(row.values()) for row in rows])
+    write_result("spelling", rows, times=options.times)
+
+
+if __name__ == "__main__":
+    main()
