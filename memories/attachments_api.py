@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 from accounts.api_authentication import open_named
 from memories import audit
 from memories.attachments import attach, attachments_of, delete_attachment, find_attachment, parts_of_file
+from memories.file_types import TYPES
 from memories.models import Attachment
 from memories.store import find_memory
 from memoryconsole.endpoints import Endpoint, Nothing, query
@@ -80,7 +81,7 @@ class Attachments(Endpoint):
 
 
 class OneAttachment(Endpoint):
-    @documented("downloadAttachment", "Download a file", answers={}, downloads=["application/octet-stream"])
+    @documented("downloadAttachment", "Download a file", answers={}, downloads=TYPES)
     def get(self, request: Request, id: str, attachmentId: str) -> StreamingHttpResponse:
         data = query(request)
         scope = open_named(request, data)

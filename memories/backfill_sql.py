@@ -22,14 +22,19 @@ ALL = "FROM memories_chunk c WHERE c.instance_id = %(instance)s AND c.id > %(chu
 # then go with it.
 STILL = "(SELECT embedding_generation FROM instances_instance WHERE id = %(instance)s FOR SHARE) = %(searched)s"
 
-# The same text was embedded before, perhaps for another memory: copy its vector instead of asking again.
+# The same text was embedded before, perhaps for another memory: copy its vector instead of asking again. From the text
+# to its chunks to their vectors, each by its index: left to choose, PostgreSQL begins with all vectors of an instance
+# that is new to it.
 REUSE = f"""
 INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
 SELECT %(instance)s, c.id, %(generation)s, c.memory_id, c.live, same.vector
 FROM memories_chunk c CROSS JOIN LATERAL (
-    SELECT e.vector FROM memories_chunk twin
-    JOIN memories_embedding e ON e.instance_id = %(instance)s AND e.chunk_id = twin.id AND e.generation = %(generation)s
-    WHERE twin.instance_id = %(instance)s AND twin.text_hash = c.text_hash
+    SELECT e.vector FROM (
+        SELECT id FROM memories_chunk WHERE instance_id = %(instance)s AND text_hash = c.text_hash OFFSET 0
+    ) AS twin CROSS JOIN LATERAL (
+        SELECT vector FROM memories_embedding
+        WHERE instance_id = %(instance)s AND chunk_id = twin.id AND generation = %(generation)s OFFSET 0
+    ) AS e
     LIMIT 1
 ) AS same
 WHERE c.instance_id = %(instance)s AND c.id = ANY(%(ids)s) AND {STILL}

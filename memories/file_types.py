@@ -24,6 +24,8 @@ SIGNATURES = (
     (0, b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
 )
 
+TYPES = sorted({UNKNOWN, TEXT, *(type for _, _, type in SIGNATURES)})
+
 
 def type_of(start: bytes) -> str:
     for place, sign, type in SIGNATURES:
