@@ -22,7 +22,7 @@ from bench import ROOT
 class Console:
     """Speaks to a console with a key for all instances, one kept connection per thread."""
 
-    def __init__(self, url: str, key: str, pid: int) -> None:
+    def __init__(self, url: str, key: str, pid: int = 0) -> None:
         self.url, self.key, self.pid = url, key, pid
         self._local = threading.local()
 

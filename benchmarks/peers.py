@@ -36,12 +36,20 @@ from quality import load, scores
 
 VENV = ROOT / ".venv-peers"
 REQUIREMENTS = ROOT / "benchmarks" / "requirements-peers.txt"
-PEERS = ["mem0", "mem0 exact", "langchain-postgres", "langchain-postgres exact", "chromadb", "lancedb"]
+PEERS = [
+    "mem0",
+    "mem0 exact",
+    "langchain-postgres",
+    "langchain-postgres exact",
+    "chromadb",
+    "chromadb server",
+    "lancedb",
+]
 # Not worth an index of its own below.
 WORTH_INDEXING = 100_000
 # Sets are small: everything that can search exactly does.
 QUALITY_PEERS = ["mem0 exact", "langchain-postgres exact", "chromadb", "lancedb"]
-MOST, ADDS, SINGLES, BATCH = 20, 2_000, 100, 500
+MOST, ADDS, SINGLES, BATCH = 20, 5_000, 100, 500
 ADD_SECONDS, PASS_SECONDS, ROUNDS = 10.0, 5.0, 3
 
 

@@ -1,24 +1,29 @@
-"""Chroma, persistent on disk: a collection for each tenant, vectors given, cosine. It has no search for words."""
+"""Chroma on disk: a collection for each tenant, vectors given, cosine. It has no search for words.
+
+`open_collections` has it in this process, `open_served` as a server of its own on loopback, as `chroma run` starts it.
+"""
 
 import os
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from serve import Place
+
+os.environ["ANONYMIZED_TELEMETRY"] = "False"
 
 
 class Chroma:
     packages = ("chromadb",)
     modes = ("vector",)
 
-    def __init__(self, place: Place) -> None:
-        os.environ["ANONYMIZED_TELEMETRY"] = "False"
-        import chromadb
-        from chromadb.config import Settings
-
-        self.place = place
-        self.client = chromadb.PersistentClient(str(place.work / "chroma"), Settings(anonymized_telemetry=False))
-        self.batch = self.client.get_max_batch_size()
+    def __init__(self, place: Place, client: Any) -> None:
+        self.place, self.client = place, client
+        self.batch = client.get_max_batch_size()
         self.collections = {tenant: self.collection(tenant) for tenant in place.material.tenants}
 
     def collection(self, tenant: str) -> Any:
@@ -52,4 +57,26 @@ class Chroma:
 
 
 def open_collections(place: Place) -> Chroma:
-    return Chroma(place)
+    import chromadb
+    from chromadb.config import Settings
+
+    return Chroma(place, chromadb.PersistentClient(str(place.work / "chroma"), Settings(anonymized_telemetry=False)))
+
+
+def open_served(place: Place) -> Chroma:
+    """The server is a child of this process, and ends with it."""
+    import atexit
+
+    import chromadb
+
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    command = [str(Path(sys.executable).parent / "chroma"), "run", "--path", str(place.work / "chroma")]
+    server = subprocess.Popen([*command, "--host", "127.0.0.1", "--port", str(port)], stdout=sys.stderr)
+    atexit.register(server.terminate)
+    for _ in range(100):
+        try:
+            return Chroma(place, chromadb.HttpClient("127.0.0.1", port))
+        except ValueError:  # it does not listen yet
+            time.sleep(0.1)
+    raise RuntimeError("The server does not answer.")

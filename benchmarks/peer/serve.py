@@ -7,6 +7,7 @@ import argparse
 import importlib
 import json
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ PEERS = {
     "langchain-postgres": ("langchain_pgvector", "open_indexed"),
     "langchain-postgres exact": ("langchain_pgvector", "open_exact"),
     "chromadb": ("chroma_collections", "open_collections"),
+    "chromadb server": ("chroma_collections", "open_served"),
     "lancedb": ("lance_table", "open_table"),
     "lancedb indexed": ("lance_table", "open_indexed"),
 }
@@ -105,6 +107,8 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--database", default="")
     options = parser.parse_args()
+    # So that whatever a peer has started ends with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     # Libraries print to stdout as they like; the answers have a way of their own.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
