@@ -1,7 +1,8 @@
 """What a person typed, as the search statement takes it.
 
 Words are cut in the database by the function that also cut the chunks, so both sides always agree; here only the
-operators are read: "a phrase", -without, or, and the word that is still being typed.
+operators are read: "a phrase", -without, or, and the word that is still being typed. A question has none: it quotes
+what it asks about, and its dashes are dashes.
 """
 
 import re
@@ -16,7 +17,9 @@ MAX_REQUIRED = 8
 MAX_EXCLUDED = 32
 
 JOINERS = "\u200c\u200d"
-TERM = re.compile(r'(-?)["“„«]([^"“”„«»]+)["”“»]|(-(?=\w))?(\S+)')
+PHRASE = r'["“„«]([^"“”„«»]+)["”“»]'
+TERM = re.compile(rf"((?<!\S)-)?{PHRASE}|((?<!\S)-(?=\w))?(\S+)")
+QUESTION_MARKS = ("?", "؟")
 
 
 class Phrase(NamedTuple):
@@ -47,10 +50,13 @@ class Query:
 
 
 def read_query(raw: str, *, typing: bool = False) -> Query:
+    cleaned = _clean(raw)
+    if _is_question(cleaned):
+        return Query(cleaned)
     # Each group is what stands between two `or`s; a group with a phrase in it is a condition.
     groups: list[list[tuple[str, bool]]] = []
     excluded: list[Phrase] = []
-    terms = list(TERM.finditer(_clean(raw)))
+    terms = list(TERM.finditer(cleaned))
     joins, ends_with_word = False, False
     for number, match in enumerate(terms):
         phrase, word = match[2], match[4]
@@ -73,6 +79,11 @@ def _clean(raw: str) -> str:
     """Controls become spaces, but for those that belong to words; lone surrogates go, width variants are folded."""
     text = unicodedata.normalize("NFKC", raw.encode("utf-8", "ignore").decode())
     return " ".join("".join(c if c.isprintable() or c in JOINERS else " " for c in text).split())[:MAX_CHARACTERS]
+
+
+def _is_question(text: str) -> bool:
+    """Ends like one, and not all of it is a phrase to look for."""
+    return text.endswith(QUESTION_MARKS) and bool(re.search(r"\w", re.sub(PHRASE, "", text)))
 
 
 def _phrase(said: str) -> Phrase:

@@ -35,6 +35,9 @@ def test_every_word_counts_and_none_is_required() -> None:
         ("-milk", "", [], [Phrase("milk")]),
         ("tea -ABC-123", "tea", [], [Phrase("ABC-123")]),
         ("well-known - tea", "well-known - tea", [], []),
+        ("„green tea“-Kanne", "green tea -Kanne", [[TEA]], []),
+        ('"green tea"-"milk"', 'green tea -"milk"', [[TEA]], []),
+        ('"green tea"?', "green tea ?", [[TEA]], []),
         ('an "open quote', 'an "open quote', [], []),
         ('6" pipe and 8" pipe', '6" pipe and 8" pipe', [], []),
         ('""', '""', [], []),
@@ -49,6 +52,15 @@ def test_operators(typed: str, text: str, required: list[list[Phrase]], excluded
     assert query.text == text
     assert [list(phrases) for phrases in query.required] == required
     assert list(query.excluded) == excluded
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ['Who drinks "green tea"?', "Tee- und -tassen?", "Was heißt „Tee“-Kanne?", "“绿茶”是什么?", "من يشرب «الشاي»؟"],
+)
+def test_a_question_has_no_operators(typed: str) -> None:
+    query = read_query(typed, typing=True)
+    assert (query.text, query.has_conditions, query.prefix) == (typed, False, "")
 
 
 @pytest.mark.parametrize(
