@@ -49,6 +49,11 @@ WITH typed AS MATERIALIZED (
     FROM (VALUES (%(prefix)s::text)) AS p (word) WHERE word <> ''
     LIMIT 64
 ),
+-- The same words as they were typed, without those of which nothing was left.
+asked AS MATERIALIZED (
+    SELECT word FROM regexp_split_to_table(left(lower(%(text)s::text), 500), '\\W+') AS asked (word)
+    WHERE EXISTS (SELECT FROM typed t WHERE length(t.word) > 1 AND starts_with(asked.word, left(t.word, -1)))
+),
 point AS MATERIALIZED (SELECT %(vector)s::halfvec(1536) AS wanted),
 average AS MATERIALIZED (
     SELECT greatest(avg(length), 1)::float8 AS length
@@ -247,24 +252,33 @@ everyone AS MATERIALIZED (
     ) AS both_kinds
     GROUP BY memory_id, conversation, place
 ),
--- From the few hundred candidates to their chunks: the other way round every chunk with one of the words would be read.
-named AS MATERIALIZED (
-    SELECT x.memory_id
-    FROM everyone x CROSS JOIN LATERAL (
-        SELECT FROM memories_chunk c
-        WHERE c.instance_id = %(instance)s::uuid AND c.memory_id = x.memory_id AND c.who <> ''
-          AND c.words @@ (SELECT string_agg(quoted || sign || 'A', ' | ')::tsquery FROM term)
+-- How it is said; its first chunk tells. From the few hundred candidates to their chunks: the other way round every
+-- chunk with one of the words would be read. The query may name who said it or what it begins with, its subject.
+said AS MATERIALIZED (
+    SELECT x.memory_id, x.conversation, x.place, x.own, c.about, c.turn, c.question, c.length
+    FROM everyone x LEFT JOIN LATERAL (
+        SELECT c.who <> '' AND c.words @@ (SELECT string_agg(quoted || sign || 'A', ' | ')::tsquery FROM term)
+               OR lower(substring(left(c.content, 40), '\\w+')) = ANY (SELECT word FROM asked) AS about,
+               c.who <> '' AND strpos(left(c.content, 300), c.who || ':') > 0 AS turn,
+               right(c.content, 1) IN ('?', '？', '؟') AS question, greatest(c.length, 1) AS length
+        FROM memories_chunk c
+        WHERE c.instance_id = %(instance)s::uuid AND c.memory_id = x.memory_id AND c.position = 0
+          AND c.version_id IS NULL
         LIMIT 1
-    ) AS said
+    ) AS c ON true
 ),
+-- What was said is understood by what stands around it; a fact half stands alone. A question is rarely the answer, and
+-- few words rarely tell much.
 context AS MATERIALIZED (
     SELECT memory_id, row_number() OVER (ORDER BY score DESC, memory_id DESC) AS rank
     FROM (
         SELECT memory_id,
-               0.6::float8 * own + 0.2::float8 * sum(own) OVER next_to + 0.2::float8 * sum(own) OVER around
+               own + (0.2::float8 * sum(own) OVER next_to + 0.2::float8 * sum(own) OVER around - 0.4::float8 * own)
+               * CASE WHEN turn THEN 1 ELSE 0.5::float8 END
                + 0.5::float8 * max(own) OVER (PARTITION BY conversation)
-               + CASE WHEN memory_id IN (SELECT memory_id FROM named) THEN 0.3 ELSE 0 END AS score
-        FROM everyone
+               + CASE WHEN about THEN 0.3::float8 ELSE 0 END - CASE WHEN question THEN 0.15::float8 ELSE 0 END
+               + 0.1::float8 * least(greatest(ln(length / (SELECT length FROM average)), -1), 1) AS score
+        FROM said
         WINDOW next_to AS (PARTITION BY conversation ORDER BY place RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING),
                around AS (PARTITION BY conversation ORDER BY place RANGE BETWEEN 2 PRECEDING AND 2 FOLLOWING)
     ) AS weighed

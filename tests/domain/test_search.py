@@ -109,6 +109,41 @@ def test_more_words_weigh_more(bot: Instance) -> None:
     assert texts(find(bot, "green milk"))[0] == "Green tea and milk"
 
 
+# How it is said
+
+
+@pytest.mark.parametrize(
+    ("better", "other", "query"),
+    [
+        ("Tea is green in spring.", "Is tea green in spring?", "When is tea green?"),
+        ("茶在春天是绿色的。", "茶在春天是绿色吗？", "茶在春天"),
+        ("Alice thanked Carol for tea", "Carol thanked Alice for tea", "What did Alice say about tea?"),
+        ("Alice: Carol likes tea", "Carol: Alice likes tea", "What did Alice say about tea?"),
+    ],
+    ids=["an answer, not a question", "in any script", "its subject", "who said it"],
+)
+def test_of_the_same_words(bot: Instance, better: str, other: str, query: str) -> None:
+    for content in (better, other, "Something else entirely, and of some length"):
+        make_memory(bot, content)
+    assert texts(find(bot, query))[:2] == [better, other]
+
+
+def test_few_words_rarely_tell_much(bot: Instance) -> None:
+    conversation = make_conversation(bot)
+    told = ["It was red, with a cabin of glass and brass", "A zeppelin landed", "Yes"]
+    for content in told:
+        make_memory(bot, content, sourceConversationId=str(conversation.id))
+    assert texts(find(bot, "zeppelin")) == [told[1], told[0], told[2]]
+
+
+def test_turns_lend_more_to_their_neighbours_than_facts(bot: Instance) -> None:
+    for name, speaker in (("turns", "Alice: "), ("facts", "")):
+        conversation = make_conversation(bot, externalId=name)
+        for content in ("A zeppelin landed", "It was red"):
+            make_memory(bot, f"{speaker}{content}", sourceConversationId=str(conversation.id))
+    assert texts(find(bot, "zeppelin"))[2:] == ["Alice: It was red", "It was red"]
+
+
 def test_a_long_memory_is_found_by_its_last_paragraph(bot: Instance) -> None:
     filling = "\n\n".join("Bears sleep all winter long. " * 20 for _ in range(8))
     make_memory(bot, f"{filling}\n\nThe password of the lighthouse is kept by Ingrid.")
@@ -126,6 +161,12 @@ def test_a_phrase_must_be_there(bot: Instance) -> None:
     assert texts(find(bot, '"green tea"')) == ["Green tea is hot"]
     assert texts(find(bot, '"green teas"')) == ["Green tea is hot"], "in any form of its words"
     assert find(bot, '"tea green"').hits == []
+
+
+def test_a_question_quotes_what_it_asks_about(bot: Instance) -> None:
+    make_memory(bot, "Alice read Becoming in May")
+    assert texts(find(bot, 'When did Alice read "Becoming Nicole"?')) == ["Alice read Becoming in May"]
+    assert find(bot, '"Becoming Nicole"?').hits == [], "but for a question that is nothing else"
 
 
 def test_phrases_may_be_alternatives(bot: Instance) -> None:
