@@ -227,7 +227,8 @@ vector AS MATERIALIZED (
     ) AS best
 ),
 candidate AS MATERIALIZED (
-    SELECT c.*, coalesce(m.source_conversation_id, m.id) AS conversation, m.conversation_position AS place
+    SELECT c.*, coalesce(m.source_conversation_id, m.id) AS conversation, m.conversation_position AS place,
+           m.pinned, m.importance, m.updated_at
     FROM (
         SELECT memory_id, v.rank AS vector_rank, v.similarity, k.rank AS keyword_rank, k.score AS keyword_score,
                %(trust)s::float8 * coalesce(v.share, CASE WHEN v.rank IS NULL THEN 0 ELSE 1 END)
@@ -240,22 +241,22 @@ candidate AS MATERIALIZED (
 ),
 -- What was said within two places of the 50 best may be the answer even if no word of it matches.
 everyone AS MATERIALIZED (
-    SELECT memory_id, conversation, place, max(own) AS own
+    SELECT memory_id, conversation, place, pinned, importance, updated_at, max(own) AS own
     FROM (
-        SELECT memory_id, conversation, place, own FROM candidate
+        SELECT memory_id, conversation, place, pinned, importance, updated_at, own FROM candidate
         UNION ALL
-        SELECT m.id, m.source_conversation_id, m.conversation_position, 0
+        SELECT m.id, m.source_conversation_id, m.conversation_position, m.pinned, m.importance, m.updated_at, 0
         FROM (SELECT conversation, place FROM candidate ORDER BY own DESC, memory_id DESC LIMIT 50) AS top
         JOIN memories_memory m ON m.instance_id = %(instance)s::uuid AND m.source_conversation_id = top.conversation
              AND m.conversation_position BETWEEN top.place - 2 AND top.place + 2
         WHERE m.listed AND (m.expires_at IS NULL OR m.expires_at > statement_timestamp()){reader} AND {narrowed}
     ) AS both_kinds
-    GROUP BY memory_id, conversation, place
+    GROUP BY memory_id, conversation, place, pinned, importance, updated_at
 ),
 -- How it is said; its first chunk tells. From the few hundred candidates to their chunks: the other way round every
 -- chunk with one of the words would be read. The query may name who said it or what it begins with, its subject.
 said AS MATERIALIZED (
-    SELECT x.memory_id, x.conversation, x.place, x.own, c.about, c.turn, c.question, c.length
+    SELECT x.*, c.about, c.turn, c.question, c.length
     FROM everyone x LEFT JOIN LATERAL (
         SELECT c.who <> '' AND c.words @@ (SELECT string_agg(quoted || sign || 'A', ' | ')::tsquery FROM term)
                OR lower(substring(left(c.content, 40), '\\w+')) = ANY (SELECT word FROM asked) AS about,
@@ -270,9 +271,11 @@ said AS MATERIALIZED (
 -- What was said is understood by what stands around it; a fact half stands alone. A question is rarely the answer, and
 -- few words rarely tell much.
 context AS MATERIALIZED (
-    SELECT memory_id, row_number() OVER (ORDER BY score DESC, memory_id DESC) AS rank
+    SELECT memory_id, row_number() OVER (
+        ORDER BY score DESC, pinned DESC, importance DESC, updated_at DESC, memory_id DESC
+    ) AS rank
     FROM (
-        SELECT memory_id,
+        SELECT memory_id, pinned, importance, updated_at,
                own + (0.2::float8 * sum(own) OVER next_to + 0.2::float8 * sum(own) OVER around - 0.4::float8 * own)
                * CASE WHEN turn THEN 1 ELSE 0.5::float8 END
                + 0.5::float8 * max(own) OVER (PARTITION BY conversation)
@@ -295,9 +298,9 @@ fused AS MATERIALIZED (
 # Vectors alone: their order is the order.
 VECTOR_ONLY = """
 fused AS MATERIALIZED (
-    SELECT n.memory_id, row_number() OVER (ORDER BY n.similarity DESC, n.memory_id DESC) AS vector_rank, n.similarity,
-           NULL::bigint AS keyword_rank, NULL::float8 AS keyword_score, NULL::bigint AS context_rank,
-           1::float8 / (60 + row_number() OVER (ORDER BY n.similarity DESC, n.memory_id DESC)) AS vector_rrf,
+    SELECT n.memory_id, row_number() OVER best_first AS vector_rank, n.similarity, NULL::bigint AS keyword_rank,
+           NULL::float8 AS keyword_score, NULL::bigint AS context_rank,
+           1::float8 / (60 + row_number() OVER best_first) AS vector_rrf,
            0::float8 AS keyword_rrf, 0::float8 AS context_rrf
     FROM (
         SELECT memory_id, 1 - distance AS similarity FROM nearest
@@ -306,6 +309,7 @@ fused AS MATERIALIZED (
     JOIN memories_memory m ON m.instance_id = %(instance)s::uuid AND m.id = n.memory_id
     WHERE (m.listed OR (%(superseded)s::boolean AND m.status = 'superseded'))
       AND (m.expires_at IS NULL OR m.expires_at > statement_timestamp()){reader}
+    WINDOW best_first AS (ORDER BY n.similarity DESC, m.pinned DESC, m.importance DESC, m.updated_at DESC, m.id DESC)
 ),
 """
 
@@ -315,10 +319,9 @@ page AS MATERIALIZED (
     SELECT f.*, f.vector_rrf + f.keyword_rrf + f.context_rrf AS final, count(*) OVER () AS total,
            count(f.keyword_rank) OVER () AS worded,
            row_number() OVER (
-               ORDER BY f.vector_rrf + f.keyword_rrf + f.context_rrf DESC, m.pinned DESC, m.importance DESC,
-                        m.updated_at DESC, m.id DESC
+               ORDER BY f.vector_rrf + f.keyword_rrf + f.context_rrf DESC, f.memory_id DESC
            ) AS place
-    FROM fused f JOIN memories_memory m ON m.instance_id = %(instance)s::uuid AND m.id = f.memory_id
+    FROM fused f
     ORDER BY place LIMIT %(limit)s::bigint OFFSET %(offset)s::bigint
 )
 SELECT p.memory_id, p.vector_rank, p.similarity, p.vector_rrf, p.keyword_rank, p.keyword_score, p.keyword_rrf,

@@ -144,6 +144,18 @@ def test_turns_lend_more_to_their_neighbours_than_facts(bot: Instance) -> None:
     assert texts(find(bot, "zeppelin"))[2:] == ["Alice: It was red", "It was red"]
 
 
+@pytest.mark.parametrize("first", [{"pinned": True}, {"importance": 9}])
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
+def test_of_the_same_text_what_matters_more_comes_first(hashed: Instance, first: dict[str, Any], mode: Any) -> None:
+    better = make_memory(hashed, "Alice drinks tea", **first)
+    for _ in range(3):
+        make_memory(hashed, "Alice drinks tea")
+    embed(hashed)
+    hits = search(scope_of(hashed), "alice tea", Filters(), mode=mode).hits
+    assert len(hits) == 4
+    assert hits[0].memory.id == better.id
+
+
 def test_a_long_memory_is_found_by_its_last_paragraph(bot: Instance) -> None:
     filling = "\n\n".join("Bears sleep all winter long. " * 20 for _ in range(8))
     make_memory(bot, f"{filling}\n\nThe password of the lighthouse is kept by Ingrid.")
