@@ -26,6 +26,7 @@ from memories.search_sql import (
     INDEXED,
     LARGE,
     PLANNING,
+    SCANNED,
     SCOPED,
     WHOLE,
     WIDE,
@@ -241,15 +242,15 @@ def prepared(
         "budget": WORD_BUDGET,
     }
     form, narrowing, rerank = _form(scope, query, filters, sizes, parameters)
+    indexed = INDEXED.format(instance=instance.id, generation=instance.embedding_generation)
     sql = statement(
         mode=mode,
         form=form,
         narrowing=narrowing,
+        scanned=indexed if form == HUGE else SCANNED,
         rerank=rerank,
         has_reader=scope.private_memories_of is not None,
         superseded=bool(filters.include_superseded),
-        instance=instance.id,
-        generation=instance.embedding_generation,
     )
     return sql, parameters
 

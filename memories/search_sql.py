@@ -7,7 +7,7 @@ Every parameter is named and cast: PostgreSQL would take a small number for a sm
 depends on the query alone is computed once in a materialised step, not per row.
 """
 
-from uuid import UUID
+from functools import lru_cache
 
 from memories.models import Memory
 from memories.narrowing import Narrowing
@@ -339,16 +339,9 @@ ORDER BY p.place
 """
 
 
+@lru_cache(maxsize=512)
 def statement(
-    *,
-    mode: str,
-    form: str,
-    narrowing: Narrowing,
-    rerank: int,
-    has_reader: bool,
-    superseded: bool,
-    instance: UUID,
-    generation: int,
+    *, mode: str, form: str, narrowing: Narrowing, scanned: str, rerank: int, has_reader: bool, superseded: bool
 ) -> str:
     """The statement for one search: `form` by size; with a reader, none but their own private memories."""
     is_vector = mode == "vector"
@@ -370,7 +363,7 @@ def statement(
             narrowing,
             nearest=KEYWORD_DEPTH + 40 if is_vector else VECTOR_DEPTH + 20,
             rerank=rerank,
-            scanned=INDEXED.format(instance=instance, generation=generation) if form == HUGE else SCANNED,
+            scanned=scanned,
         ),
         fused,
         PAGE.format(memory=columns_of(Memory, "m")),
