@@ -4,12 +4,15 @@ Below, a scan of the signs in a covering index is as fast and costs writers noth
 single insert several times slower, so only instances that need one get one.
 """
 
-from django.db import connection
+from django.db import OperationalError, connection
 
 from accounts.access import Scope
 from instances.models import Instance
+from memories.listing import lengths
 
 WORTH_INDEXING = 20_000
+# An index that does not fit into memory while it is built takes ten times as long.
+MB_PER_THOUSAND, MOST_MB = 2, 1024
 
 CREATE = """
 CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON memories_embedding
@@ -19,6 +22,11 @@ WHERE instance_id = '{instance}' AND generation = {generation} AND live
 IS_VALID = """
 SELECT i.indisvalid FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid WHERE c.relname = %s
 """
+# Never less than the server gives by itself.
+ENOUGH_MEMORY = """
+SELECT set_config('maintenance_work_mem', greatest(setting::bigint, %s::bigint * 1024)::text || 'kB', false)
+FROM pg_settings WHERE name = 'maintenance_work_mem'
+"""
 OWN = "SELECT relname FROM pg_class WHERE relkind = 'i' AND starts_with(relname, %s)"
 
 
@@ -26,14 +34,26 @@ def build_index(scope: Scope) -> None:
     """Build the index of the generation in use, and drop those of earlier ones. Not inside a transaction."""
     instance = scope.instance
     name = _name(instance, instance.embedding_generation)
-    with connection.cursor() as cursor:
-        cursor.execute(IS_VALID, [name])
-        state = cursor.fetchone()
-        if state == (False,):  # left behind by a build that was interrupted
-            cursor.execute(f"DROP INDEX CONCURRENTLY {name}")
-        cursor.execute(CREATE.format(name=name, instance=instance.id, generation=instance.embedding_generation))
+    create = CREATE.format(name=name, instance=instance.id, generation=instance.embedding_generation)
+    try:
+        _create(name, create, min(lengths(scope).all * MB_PER_THOUSAND // 1000, MOST_MB))
+    except OperationalError:  # there is not as much memory that processes can share
+        _create(name, create)
     Instance.objects.filter(id=instance.id).update(indexed_generation=instance.embedding_generation)
     drop_indexes(instance, keep=name)
+
+
+def _create(name: str, create: str, mb: int = 0) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(IS_VALID, [name])
+        if cursor.fetchone() == (False,):  # left behind by a build that was interrupted
+            cursor.execute(f"DROP INDEX CONCURRENTLY {name}")
+        if mb:
+            cursor.execute(ENOUGH_MEMORY, [mb])
+        try:
+            cursor.execute(create)
+        finally:
+            cursor.execute("RESET maintenance_work_mem")
 
 
 def drop_indexes(instance: Instance, *, keep: str = "") -> None:

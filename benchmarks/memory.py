@@ -1,0 +1,125 @@
+"""Does the console stay small? Resident memory of web server and worker, idle and with a large instance.
+
+    .venv/bin/python benchmarks/memory.py [--memories 500000]
+
+Memories are saved in bulk over HTTP, the worker makes every vector with the offline embedder, and all the while and
+afterwards somebody searches. `web` is the server and the process that serves, `worker` the worker; pages they share
+count for each of them. PostgreSQL is not part of it: its size is a setting.
+"""
+
+import argparse
+import random
+import subprocess
+import time
+from pathlib import Path
+from threading import Event, Thread
+
+from bench import fresh_console, print_table, write_result
+from console import Console, started_console
+from search import word
+
+BULK = 1000
+SLUG = "large"
+
+
+class Watch:
+    """Looks twice a second, and remembers the most it has seen since it was last asked."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.most: dict[str, float] = {}
+        self._ends = Event()
+        Thread(target=self._look, daemon=True).start()
+
+    def since_last(self) -> dict[str, float]:
+        time.sleep(1)
+        most, self.most = self.most, {}
+        return most
+
+    def _look(self) -> None:
+        while not self._ends.wait(0.5):
+            for name in ("web", "worker"):
+                self.most[name] = max(self.most.get(name, 0), sum(map(resident_mb, processes(self.console, name))))
+
+    def end(self) -> None:
+        self._ends.set()
+
+
+def processes(console: Console, name: str) -> list[int]:
+    """What `up` has started under this name, and what that has started."""
+    listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
+    rows = [line.split(maxsplit=2) for line in listing.stdout.splitlines()]
+    roots = {int(pid) for pid, parent, said in rows if int(parent) == console.pid and f"manage.py {name}" in said}
+    return [int(pid) for pid, parent, _ in rows if int(pid) in roots or int(parent) in roots]
+
+
+def resident_mb(pid: int) -> float:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:  # it has just ended
+        return 0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS")), 0)
+
+
+def fill(console: Console, number: int) -> None:
+    rnd = random.Random(2)
+    for first in range(0, number, BULK):
+        drafts = [{"content": text(rnd), "importance": 1 + n % 10} for n in range(min(BULK, number - first))]
+        console.call("POST", "/memories/bulk", {"instanceId": SLUG, "memories": drafts})
+        if first % 50_000 == 0:
+            ask(console, rnd, 20)
+            print(f"{first:,} saved", flush=True)
+
+
+def text(rnd: random.Random, words: int = 13) -> str:
+    return " ".join(word(int(rnd.random() ** 3 * 20_000)) for _ in range(words))
+
+
+def ask(console: Console, rnd: random.Random, times: int) -> None:
+    for _ in range(times):
+        console.call("GET", "/memories", instanceId=SLUG, search=text(rnd, 5))
+
+
+def embed_all(console: Console) -> None:
+    rnd = random.Random(3)
+    job = console.call("POST", "/jobs", {"instanceId": SLUG, "kind": "embed-memories"})["job"]
+    while job["state"] not in ("done", "failed"):
+        ask(console, rnd, 20)
+        time.sleep(2)
+        job = console.call("GET", f"/jobs/{job['id']}", instanceId=SLUG)["job"]
+    if job["state"] == "failed":
+        raise RuntimeError(job["error"])
+    console.wait_until_embedded(SLUG)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--memories", type=int, default=500_000)
+    options = parser.parse_args()
+    with started_console(API_REQUESTS_PER_MINUTE="1000000") as console:
+        console.call("POST", "/instances", {"slug": SLUG, "language": "english", "embedder": "offline"})
+        time.sleep(15)
+        watch = Watch(console)
+        time.sleep(5)
+        seen = [("idle", watch.since_last())]
+        ask(console, random.Random(1), 50)
+        seen.append(("first searches", watch.since_last()))
+        fill(console, options.memories)
+        seen.append(("saving", watch.since_last()))
+        embed_all(console)
+        seen.append(("embedding", watch.since_last()))
+        ask(console, random.Random(4), 200)
+        seen.append(("searching", watch.since_last()))
+        watch.end()
+    fresh_console()  # to say on which PostgreSQL it was
+    idle = sum(seen[0][1].values())
+    rows = [
+        {"while": name, "web_mb": mb["web"], "worker_mb": mb["worker"], "grown_mb": sum(mb.values()) - idle}
+        for name, mb in seen
+    ]
+    print_table(["at most, MB, while", "web", "worker", "more than idle"], [list(row.values()) for row in rows])
+    write_result("memory", rows, memories=options.memories)
+
+
+if __name__ == "__main__":
+    main()
