@@ -190,7 +190,7 @@ GROUP BY m.id
 """
 OF_NOBODY = f"""
 WITH wanted AS MATERIALIZED (
-    SELECT %(vector)s::halfvec(1536) AS vector, binary_quantize(%(vector)s::halfvec(1536))::bit(1536) AS bits
+    SELECT %(vector)s::halfvec(1536) AS vector, memories_sketch(%(vector)s::halfvec(1536))::bit(1536) AS bits
 ),
 rough AS MATERIALIZED (
     SELECT e.chunk_id FROM memories_embedding e

@@ -4,10 +4,14 @@ from typing import NamedTuple
 
 
 class Narrowing(NamedTuple):
-    """Which memories may be found: a step of the statement, and a condition on the `{id}` of a memory."""
+    """Which memories may be found: a step of the statement, and a condition on the `{id}` of a memory.
+
+    `all_of_them` is the same condition, for a step that has to look at nearly all of them.
+    """
 
     step: str = ""
     condition: str = "true"
+    all_of_them: str = "true"
 
     def of(self, id: str) -> str:
         return self.condition.replace("{id}", id)
@@ -23,7 +27,8 @@ def each_if(allowed: str) -> Narrowing:
 
     A subquery for a single value, because EXISTS would be turned into a join with all of them.
     """
-    return Narrowing(condition=f"(SELECT true FROM ({allowed}) AS passing WHERE passing.id = {{id}})")
+    each = f"(SELECT true FROM ({allowed}) AS passing WHERE passing.id = {{id}})"
+    return Narrowing(condition=each, all_of_them=f"e.memory_id IN ({allowed})")
 
 
 def without_private() -> Narrowing:

@@ -45,8 +45,10 @@ Mode = Literal["hybrid", "keyword", "vector"]
 
 # How much the context list trusts vectors against words. Hashed vectors know words, not meaning.
 TRUST, TRUST_OFFLINE = 0.4, 0.2
-# How many of those nearest by their signs are put in order by their vectors: one in so many, but not fewer than this.
-RERANK, RERANK_ONE_IN = 1_000, 40
+# How many of those nearest by sketch are put in order by their vectors: one in so many, but not fewer than this.
+RERANK, RERANK_ONE_IN = 1_000, 200
+# Filters are wide when they leave more than one in so many.
+WIDE_ONE_IN = 10
 
 
 class Found(NamedTuple):
@@ -264,7 +266,7 @@ def _form(
 ) -> tuple[str, Narrowing, int]:
     """Chosen by counting, not by the planner: it takes an index scan for cheap where it is not.
 
-    Also how many of those nearest by their signs are worth a closer look.
+    Also how many of those nearest by their sketches are worth a closer look.
     """
     instance, is_small = scope.instance, sizes.all <= EXACT_UP_TO
     large = HUGE if instance.indexed_generation == instance.embedding_generation else LARGE
@@ -277,42 +279,19 @@ def _form(
     if not is_narrow and sizes.private <= EXACT_UP_TO:
         return whole, without_private(), most
     allowed = _allowed(scope, filters, query, parameters)
-    if is_small or _are_few(allowed, parameters):
+    if is_small:
         return SCOPED, only(allowed), most
-    share = _share_near(scope, allowed, parameters) if large == HUGE else 0
-    if share > NEAR_SHARE:
-        return WIDE, each_if(allowed), max(most, int(RERANK / share))
-    return LARGE, only(allowed), most
+    much = sizes.all // WIDE_ONE_IN
+    passing = _count(allowed, parameters, at_most=max(EXACT_UP_TO, much) + 1)
+    if passing <= EXACT_UP_TO:
+        return SCOPED, only(allowed), most
+    return (WIDE, each_if(allowed), most) if passing > much else (LARGE, only(allowed), most)
 
 
-def _are_few(allowed: str, parameters: Mapping[str, Any]) -> bool:
-    """So few that each of them can be looked at."""
+def _count(allowed: str, parameters: Mapping[str, Any], *, at_most: int) -> int:
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT count(*) FROM ({allowed} LIMIT {EXACT_UP_TO + 1}) AS first_ones", parameters)
-        return bool(cursor.fetchone()[0] <= EXACT_UP_TO)
-
-
-# Where filters leave much, it is cheaper to ask them about what is near than to list all they leave.
-NEAR = """
-WITH sketch AS MATERIALIZED (SELECT binary_quantize(%(vector)s::halfvec(1536))::bit(1536) AS wanted)
-SELECT coalesce(avg({passes}::int), 1) FROM (
-    SELECT e.memory_id FROM memories_embedding e
-    WHERE {indexed} ORDER BY e.bits <~> (SELECT wanted FROM sketch) LIMIT 200
-) AS near
-"""
-NEAR_SHARE = 0.1
-
-
-def _share_near(scope: Scope, allowed: str, parameters: Mapping[str, Any]) -> float:
-    """How much of what is near the query passes the filters; without a vector words alone choose candidates."""
-    if parameters["vector"] is None:
-        return 1
-    instance = scope.instance
-    passes = f"coalesce({each_if(allowed).of('near.memory_id')}, false)"
-    indexed = INDEXED.format(instance=instance.id, generation=instance.embedding_generation)
-    with connection.cursor() as cursor:
-        cursor.execute(NEAR.format(passes=passes, indexed=indexed), parameters)
-        return float(cursor.fetchone()[0])
+        cursor.execute(f"SELECT count(*) FROM ({allowed} LIMIT {at_most}) AS first_ones", parameters)
+        return int(cursor.fetchone()[0])
 
 
 def _allowed(scope: Scope, filters: Filters, query: Query, parameters: dict[str, Any]) -> str:

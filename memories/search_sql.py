@@ -20,6 +20,8 @@ KEYWORD_DEPTH = 200
 VECTOR_DEPTH = 100
 EXACT_UP_TO = 5_000
 WORD_BUDGET = 4_000
+# Under wide filters so many times as many are looked at as are put in order, and so many of them should pass.
+WIDE_NEAR, ENOUGH = 4, 300
 
 
 # How much there is to search, and how to do it in this transaction. The form of the statement is chosen by counting, so
@@ -197,16 +199,36 @@ VECTORS_OF = """
 
 # A sign per dimension finds the neighbourhood, the full vectors put it in order.
 SKETCH = """
-sketch AS MATERIALIZED (SELECT binary_quantize(wanted)::bit(1536) AS wanted FROM point),
+sketch AS MATERIALIZED (SELECT memories_sketch(wanted)::bit(1536) AS wanted FROM point),
 rough AS MATERIALIZED (
-    SELECT * FROM (
-        SELECT {found} FROM memories_embedding e
-        WHERE {scanned} AND (SELECT wanted FROM sketch) IS NOT NULL AND {narrowed}
-        ORDER BY e.bits <~> (SELECT wanted FROM sketch) LIMIT {rerank}
-    ) AS near WHERE {asked}
+    SELECT {found} FROM memories_embedding e
+    WHERE {scanned} AND (SELECT wanted FROM sketch) IS NOT NULL AND {narrowed}
+    ORDER BY e.bits <~> (SELECT wanted FROM sketch) LIMIT {rerank}
 ),
 """
-# The signs are in an index of their own, so that a scan of all of them reads no vector.
+# Filters that leave much are only asked about what is near. If next to nothing of that passes, what they leave is
+# somewhere else: then all of it is looked at.
+SKETCH_WIDE = """
+sketch AS MATERIALIZED (SELECT memories_sketch(wanted)::bit(1536) AS wanted FROM point),
+passing AS MATERIALIZED (
+    SELECT near.id FROM (
+        SELECT e.chunk_id AS id, e.memory_id FROM memories_embedding e
+        WHERE {scanned} AND (SELECT wanted FROM sketch) IS NOT NULL
+        ORDER BY e.bits <~> (SELECT wanted FROM sketch) LIMIT {near}
+    ) AS near WHERE {narrowed}
+),
+rough AS MATERIALIZED (
+    SELECT id FROM passing
+    UNION ALL
+    (
+        SELECT e.chunk_id AS id FROM memories_embedding e
+        WHERE (SELECT count(*) FROM passing) < {enough} AND (SELECT wanted FROM sketch) IS NOT NULL
+          AND {scanned} AND {all_of_them}
+        ORDER BY e.bits <~> (SELECT wanted FROM sketch) LIMIT {rerank}
+    )
+),
+"""
+# The sketches are in an index of their own, so that a scan of all of them reads no vector.
 SCANNED = "e.instance_id = %(instance)s::uuid AND e.generation = %(generation)s::smallint AND e.live"
 # The index of a huge instance is only seen by a statement that names the instance itself.
 INDEXED = "e.instance_id = '{instance}' AND e.generation = {generation} AND e.live"
@@ -382,15 +404,24 @@ def _words(form: str, narrowing: Narrowing) -> str:
 
 
 def _vectors(form: str, narrowing: Narrowing, *, nearest: int, rerank: int, scanned: str) -> str:
-    narrowed, asked = narrowing.of("e.memory_id"), "true"
+    narrowed = narrowing.of("e.memory_id")
     if form == WHOLE:
         return NEAREST.format(distances=VECTORS_EXACT.format(narrowed=narrowed), nearest=nearest)
     if form == SCOPED:
         return NEAREST.format(distances=VECTORS_OF.format(chosen="scope"), nearest=nearest)
-    if form == WIDE:
-        narrowed, asked = "true", narrowing.of("near.memory_id")
-    found, distances = "e.chunk_id AS id, e.memory_id", VECTORS_OF.format(chosen="rough")
     if form == HUGE:
-        found, distances = "e.memory_id, e.vector <=> (SELECT wanted FROM point) AS distance", VECTORS_ROUGH
-    sketch = SKETCH.format(found=found, scanned=scanned, narrowed=narrowed, asked=asked, rerank=rerank)
-    return sketch + NEAREST.format(distances=distances, nearest=nearest)
+        found = "e.memory_id, e.vector <=> (SELECT wanted FROM point) AS distance"
+        sketch = SKETCH.format(found=found, scanned=scanned, narrowed=narrowed, rerank=rerank)
+        return sketch + NEAREST.format(distances=VECTORS_ROUGH, nearest=nearest)
+    if form == WIDE:
+        sketch = SKETCH_WIDE.format(
+            scanned=scanned,
+            narrowed=narrowing.of("near.memory_id"),
+            all_of_them=narrowing.all_of_them,
+            near=WIDE_NEAR * rerank,
+            enough=ENOUGH,
+            rerank=rerank,
+        )
+    else:
+        sketch = SKETCH.format(found="e.chunk_id AS id", scanned=scanned, narrowed=narrowed, rerank=rerank)
+    return sketch + NEAREST.format(distances=VECTORS_OF.format(chosen="rough"), nearest=nearest)

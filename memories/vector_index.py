@@ -1,7 +1,7 @@
 """An index over the vectors of one huge instance, built while everybody goes on reading and writing.
 
-Below, a scan of the signs in a covering index is as fast and costs writers nothing; an index of its own makes every
-single insert several times slower, so only instances that need one get one.
+Below, a scan of the sketches in a covering index is fast enough, loses nothing and costs writers nothing; an index of
+its own makes every single insert several times slower, so only instances that need one get one.
 """
 
 from django.db import OperationalError, connection
@@ -10,8 +10,8 @@ from accounts.access import Scope
 from instances.models import Instance
 from memories.listing import lengths
 
-WORTH_INDEXING = 20_000
-# An index that does not fit into memory while it is built takes ten times as long.
+WORTH_INDEXING = 1_000_000
+# An index that does not fit into memory while it is built takes more than twice as long.
 MB_PER_THOUSAND, MOST_MB = 2, 1024
 
 CREATE = """

@@ -62,7 +62,7 @@ class Embedding(OfInstance):
     live = models.BooleanField()
     vector = HalfVectorField(dimensions=DIMENSIONS)
     bits = models.GeneratedField(
-        expression=Cast(Func(F("vector"), function="binary_quantize"), BitField(length=DIMENSIONS)),
+        expression=Cast(Func(F("vector"), function="memories_sketch"), BitField(length=DIMENSIONS)),
         output_field=BitField(length=DIMENSIONS),
         db_persist=True,
     )

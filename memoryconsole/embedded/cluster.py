@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from memoryconsole.embedded import binaries
+from memoryconsole.embedded import binaries, memory
 from memoryconsole.embedded.errors import EmbeddedPostgresError
 from memoryconsole.embedded.home import SHARED, Home, make_socket_directory
 
@@ -23,8 +23,6 @@ SETTINGS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
     "max_connections": "100",
-    "shared_buffers": "256MB",
-    "effective_cache_size": "1GB",
     "work_mem": "24MB",
     "maintenance_work_mem": "256MB",
     "random_page_cost": "1.1",
@@ -94,7 +92,7 @@ class Cluster:
             self._run("pg_ctl", *arguments, failure="PostgreSQL did not stop")
 
     def _settings(self) -> dict[str, str]:
-        settings = {**SETTINGS, "unix_socket_directories": str(self.home.socket_directory)}
+        settings = {**SETTINGS, **memory.settings(), "unix_socket_directories": str(self.home.socket_directory)}
         shm = Path("/dev/shm")  # noqa: S108
         if not shm.is_dir() or shutil.disk_usage(shm).total < SMALLEST_DEV_SHM:
             settings["dynamic_shared_memory_type"] = "mmap"

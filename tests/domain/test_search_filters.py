@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from accounts.access import SHELL, actor_of_user
 from conversations.models import Conversation
 from instances.models import Instance
-from memories import offline_embedder
+from memories import offline_embedder, search_sql
 from memories import search as searching
 from memories.backfill import embed_pending
 from memories.draft import MemoryDraft
@@ -40,7 +40,6 @@ OWNERS = ("", "alice", "bob")
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param != "small":
         monkeypatch.setattr(searching, "EXACT_UP_TO", 0)
-        monkeypatch.setattr(searching, "NEAR_SHARE", 0)
     return str(request.param)
 
 
@@ -244,14 +243,17 @@ def test_the_shell_sees_everything(store: Instance) -> None:
     assert {hit.memory.id for hit in hits} == {memory.id for memory in visible(store)}
 
 
-def test_the_far_side_of_a_huge_instance_is_scanned(
-    store: Instance, size: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("near", [0, 4])
+def test_what_filters_leave_far_from_the_query_is_found_too(
+    store: Instance, near: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where next to nothing near the query passes the filters, the index would have to be read from end to end."""
-    monkeypatch.setattr(searching, "NEAR_SHARE", 2)
+    """With and without anything that passes among the nearest."""
+    monkeypatch.setattr(search_sql, "WIDE_NEAR", near)
+    search_sql.statement.cache_clear()
     filters = Filters(category="fact")
     kept = {memory.id for memory in visible(store) if memory.category == "fact"}
     assert {hit.memory.id for hit in search(scope_of(store), "tea", filters, mode="vector", limit=100).hits} == kept
+    search_sql.statement.cache_clear()
 
 
 def test_a_few_private_memories_of_others_are_left_out(store: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
