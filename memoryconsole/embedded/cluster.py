@@ -87,9 +87,20 @@ class Cluster:
         self._run("pg_ctl", *arguments, failure="PostgreSQL did not start")
 
     def stop(self, mode: str = "fast") -> None:
-        if self.is_running():
-            arguments = ["stop", "-s", "-w", "-t", str(STOP_SECONDS), "-m", mode, "-D", str(self.home.cluster)]
+        """Waits itself: pg_ctl waits for a number to go, which a killed server keeps until somebody collects it."""
+        if not self.is_running():
+            return
+        arguments = ["stop", "-s", "-W", "-m", mode, "-D", str(self.home.cluster)]
+        try:
             self._run("pg_ctl", *arguments, failure="PostgreSQL did not stop")
+        except EmbeddedPostgresError:
+            if self.is_running():
+                raise
+        deadline = time.monotonic() + STOP_SECONDS
+        while self.is_running():
+            if time.monotonic() > deadline:
+                raise EmbeddedPostgresError(f"PostgreSQL did not stop in {STOP_SECONDS} seconds; see {self.log}.")
+            time.sleep(0.02)
 
     def _settings(self) -> dict[str, str]:
         settings = {**SETTINGS, **memory.settings(), "unix_socket_directories": str(self.home.socket_directory)}

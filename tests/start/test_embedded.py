@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from threading import Timer
 
 import psycopg
 import pytest
@@ -90,6 +91,15 @@ def test_it_is_stopped_even_when_the_data_directory_is_gone(data_dir):
     assert not Path(host, ".s.PGSQL.5432").exists()
     assert not data_dir.exists()
     shutil.rmtree(home)
+
+
+def test_a_server_that_is_killed_while_it_stops_has_stopped(data_dir):
+    server = Server(data_dir, durable=False)
+    server.ensure_running()
+    os.kill(pid_of(server), signal.SIGSTOP)  # so that it does not stop by itself
+    Timer(0.5, os.kill, (pid_of(server), signal.SIGKILL)).start()
+    server.stop()
+    assert not server.is_running()
 
 
 def test_a_killed_server_comes_back_with_its_data(data_dir):
