@@ -26,7 +26,7 @@ from memories.models import Job, Memory, MemoryCount, Milestone, RecallUse, Word
 from memories.pairing import run_pairing
 from memories.procedure_vectors import embed_procedures
 from memories.recall_log import fold_uses, purge_log
-from memories.search_sql import EXACT_UP_TO
+from memories.search_sql import ALL_WORDS_UP_TO
 from memories.summaries import run_summary
 from memories.vector_index import WORTH_INDEXING, build_index, drop_indexes
 from memories.word_frequencies import ALL, count_words, is_outdated
@@ -202,7 +202,7 @@ def mark_milestones(timestamp: int) -> None:
 @app.task(name="count_common_words", queueing_lock="count_common_words")
 def count_common_words(timestamp: int) -> None:
     """Count the common words of the large instances that have changed since they were counted."""
-    lengths = MemoryCount.objects.values_list("instance_id").annotate(n=Sum("delta")).filter(n__gt=EXACT_UP_TO)
+    lengths = MemoryCount.objects.values_list("instance_id").annotate(n=Sum("delta")).filter(n__gt=ALL_WORDS_UP_TO)
     counted = dict(WordFrequency.objects.filter(word=ALL).values_list("instance_id", "chunks"))
     for instance_id, length in lengths:
         if is_outdated(counted.get(instance_id), length):

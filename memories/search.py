@@ -5,6 +5,7 @@ Reads fail open: when the embedder does not answer, words alone are searched, an
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -21,10 +22,12 @@ from memories.narrowing import Narrowing, each_if, only, without_private
 from memories.offline_embedder import MODEL as OFFLINE
 from memories.query import Phrase, Query, read_query
 from memories.search_sql import (
+    ALL_WORDS_UP_TO,
     EXACT_UP_TO,
     HUGE,
     INDEXED,
     LARGE,
+    MIDDLE,
     PLANNING,
     SCANNED,
     SCOPED,
@@ -45,8 +48,9 @@ Mode = Literal["hybrid", "keyword", "vector"]
 
 # How much the context list trusts vectors against words. Hashed vectors know words, not meaning.
 TRUST, TRUST_OFFLINE = 0.4, 0.2
-# How many of those nearest by sketch are put in order by their vectors: one in so many, but not fewer than this.
-RERANK, RERANK_ONE_IN = 1_000, 200
+# How many of those nearest by sketch are put in order by their vectors: the more there are, the more look alike. In
+# steps, because every number is a statement of its own, whose plan is kept.
+RERANK, RERANK_PER_ROOT, RERANK_STEP = 600, 6, 200
 # Filters are wide when they leave more than one in so many.
 WIDE_ONE_IN = 10
 
@@ -268,10 +272,9 @@ def _form(
 
     Also how many of those nearest by their sketches are worth a closer look.
     """
-    instance, is_small = scope.instance, sizes.all <= EXACT_UP_TO
-    large = HUGE if instance.indexed_generation == instance.embedding_generation else LARGE
-    whole = WHOLE if is_small or filters.include_superseded else large
-    most = max(RERANK, sizes.all // RERANK_ONE_IN)
+    is_small = sizes.all <= EXACT_UP_TO
+    whole = WHOLE if is_small or filters.include_superseded else _large(scope.instance, sizes)
+    most = reranked(sizes.all)
     hides = scope.private_memories_of is not None and sizes.private > 0
     is_narrow = bool(filters.narrowing().keys() - {"includeSuperseded"}) or query.has_conditions
     if not is_narrow and not hides:
@@ -288,9 +291,20 @@ def _form(
     return (WIDE, each_if(allowed), most) if passing > much else (LARGE, only(allowed), most)
 
 
+def _large(instance: Instance, sizes: Lengths) -> str:
+    if sizes.all <= ALL_WORDS_UP_TO:
+        return MIDDLE
+    return HUGE if instance.indexed_generation == instance.embedding_generation else LARGE
+
+
+def reranked(memories: int) -> int:
+    return max(RERANK, RERANK_STEP * ceil(RERANK_PER_ROOT * sqrt(memories) / RERANK_STEP))
+
+
 def _count(allowed: str, parameters: Mapping[str, Any], *, at_most: int) -> int:
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT count(*) FROM ({allowed} LIMIT {at_most}) AS first_ones", parameters)
+        counting = f"SELECT count(*) FROM ({allowed} LIMIT %(at_most)s::bigint) AS first_ones"
+        cursor.execute(counting, {**parameters, "at_most": at_most})
         return int(cursor.fetchone()[0])
 
 

@@ -18,10 +18,11 @@ PLAIN_DEPTH = 10
 CONTEXT_WEIGHT = 30
 KEYWORD_DEPTH = 200
 VECTOR_DEPTH = 100
-EXACT_UP_TO = 5_000
+# Of so many memories every vector is compared, and of so many every word counted.
+EXACT_UP_TO, ALL_WORDS_UP_TO = 2_000, 5_000
 WORD_BUDGET = 4_000
 # Under wide filters so many times as many are looked at as are put in order, and so many of them should pass.
-WIDE_NEAR, ENOUGH = 4, 300
+WIDE_NEAR, ENOUGH = 2, 300
 
 
 # How much there is to search, and how to do it in this transaction. The form of the statement is chosen by counting, so
@@ -68,7 +69,7 @@ CHUNKS = """
     FROM memories_chunk c
     WHERE c.instance_id = %(instance)s::uuid AND (c.live OR %(superseded)s::boolean) AND {narrowed}
 """
-WHOLE, SCOPED, LARGE, WIDE, HUGE = "whole", "scoped", "large", "wide", "huge"
+WHOLE, MIDDLE, SCOPED, LARGE, WIDE, HUGE = "whole", "middle", "scoped", "large", "wide", "huge"
 
 TERM = """
 term AS MATERIALIZED (SELECT word, quoted, sign, quoted::tsquery AS wanted FROM typed),
@@ -396,7 +397,7 @@ def statement(
 
 def _words(form: str, narrowing: Narrowing) -> str:
     chunks = CHUNKS.format(narrowed=narrowing.of("c.memory_id"))
-    if form == WHOLE:
+    if form in (WHOLE, MIDDLE):
         return TERM + MATCHED_EXACT.format(chunks=chunks) + SCORED.format(total="%(chunks)s")
     if form == SCOPED:
         return TERM + MATCHED_SCOPED + SCORED.format(total="(SELECT count(*) FROM scope)")

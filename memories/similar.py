@@ -11,7 +11,7 @@ from memories.audit import note_private_reads
 from memories.filters import as_sql, readable
 from memories.models import LISTED, Memory
 from memories.narrowing import each_if
-from memories.search import RERANK, plan
+from memories.search import plan, reranked
 from memories.search_sql import EXACT_UP_TO, INDEXED, SCANNED
 
 # A very long memory is compared by its first pieces.
@@ -62,7 +62,7 @@ def similar(scope: Scope, memory: Memory, limit: int = 5) -> list[tuple[Memory, 
         length = plan(scope, cursor).all
         sql = NEAREST.format(
             own_pieces=OWN_PIECES,
-            neighbourhood=EXACT_UP_TO if length <= EXACT_UP_TO else RERANK,
+            neighbourhood=EXACT_UP_TO if length <= EXACT_UP_TO else reranked(length),
             scanned=INDEXED.format(instance=instance.id, generation=parameters["generation"])
             if is_indexed
             else SCANNED,

@@ -23,9 +23,14 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backfill, "BATCH", 4)
 
 
-@pytest.fixture(params=["small", "large"])
+@pytest.fixture(params=["small", "middle", "large"])
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Everything twice: the statements for small instances, and those for large ones."""
-    if request.param == "large":
-        monkeypatch.setattr(searching, "EXACT_UP_TO", 0)
+    """Everything three times: the statements for small instances, for larger ones, and for large ones."""
+    searched_as(request.param, monkeypatch)
     return str(request.param)
+
+
+def searched_as(size: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on, whatever the number of memories is."""
+    monkeypatch.setattr(searching, "EXACT_UP_TO", 2_000 if size == "small" else 0)
+    monkeypatch.setattr(searching, "ALL_WORDS_UP_TO", 5_000 if size in ("small", "middle") else 0)

@@ -26,6 +26,7 @@ from memories.store import save_many
 from memories.vector_index import CREATE
 from memories.vocabulary import Category, Role
 from memoryconsole.inputs import read
+from tests.domain.conftest import searched_as
 from tests.domain.looking import MODES
 from tests.factories import make_conversation, make_instance, make_user, scope_of
 
@@ -36,10 +37,9 @@ DAY = datetime(2026, 1, 1, tzinfo=UTC)
 OWNERS = ("", "alice", "bob")
 
 
-@pytest.fixture(params=["small", "large", "huge"], autouse=True)
+@pytest.fixture(params=["small", "middle", "large", "huge"], autouse=True)
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param != "small":
-        monkeypatch.setattr(searching, "EXACT_UP_TO", 0)
+    searched_as(request.param, monkeypatch)
     return str(request.param)
 
 
@@ -226,15 +226,15 @@ def test_vectors_are_ranked_exactly(store: Instance) -> None:
         assert {id for id, s in expected if s > threshold} <= {hit.memory.id for hit in hits}
 
 
-def test_both_forms_find_the_same(store: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_forms_find_the_same(store: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     for text in ("tea", "tea milk bear", '"tea" -milk', "hammer"):
         for mode in MODES:
             orders = []
-            for limit in (0, 5_000):
-                monkeypatch.setattr(searching, "EXACT_UP_TO", limit)
+            for size in ("small", "middle", "large"):
+                searched_as(size, monkeypatch)
                 hits = search(scope_of(store), text, Filters(), mode=mode, limit=20).hits
                 orders.append([hit.memory.id for hit in hits])
-            assert orders[0] == orders[1], (text, mode)
+            assert orders[0] == orders[1] == orders[2], (text, mode)
 
 
 def test_the_shell_sees_everything(store: Instance) -> None:

@@ -57,7 +57,7 @@ def test_an_empty_instance(bot: Instance) -> None:
 
 
 def test_the_job_counts_large_instances_that_have_changed(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "EXACT_UP_TO", 9)
+    monkeypatch.setattr(jobs, "ALL_WORDS_UP_TO", 9)
     small = make_instance("small-bot")
     fill(small, 9)
     fill(bot, 20)
@@ -72,7 +72,7 @@ def test_the_job_counts_large_instances_that_have_changed(bot: Instance, monkeyp
 
 
 def test_the_job_leaves_what_has_not_changed(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "EXACT_UP_TO", 9)
+    monkeypatch.setattr(jobs, "ALL_WORDS_UP_TO", 9)
     fill(bot, 20)
     jobs.count_common_words(0)
     WordFrequency.objects.filter(instance=bot, word="alic").delete()
