@@ -27,7 +27,9 @@ class Span:
 def snippet(content: str, matched: Sequence[str]) -> SafeString:
     """About 280 characters around most of the matched stems, as HTML: words in `<mark>`, everything else escaped."""
     text = " ".join(content.split())
-    found = list(_spans(text, matched))
+    found = list(_spans(text, matched)) if matched else []
+    if not found and len(text) <= WINDOW:
+        return SafeString(escape(text))
     start, end = _window(text, found)
     inside = [
         Span(max(span.start, start), min(span.end, end)) for span in found if start < span.end and span.start < end

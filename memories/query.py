@@ -78,7 +78,9 @@ def read_query(raw: str, *, typing: bool = False) -> Query:
 def _clean(raw: str) -> str:
     """Controls become spaces, but for those that belong to words; lone surrogates go, width variants are folded."""
     text = unicodedata.normalize("NFKC", raw.encode("utf-8", "ignore").decode())
-    return " ".join("".join(c if c.isprintable() or c in JOINERS else " " for c in text).split())[:MAX_CHARACTERS]
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() or c in JOINERS else " " for c in text)
+    return " ".join(text.split())[:MAX_CHARACTERS]
 
 
 def _is_question(text: str) -> bool:

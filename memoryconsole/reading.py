@@ -6,12 +6,13 @@ What every request asks is written once and only filled in.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
+from json import loads
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID, uuid4
 
 from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS, connection
-from django.db.models import Model, QuerySet
+from django.db.models import JSONField, Model, QuerySet
 from django.db.models.base import ModelState
 
 M = TypeVar("M", bound=Model)
@@ -88,5 +89,14 @@ def filled(model: type[M], values: Mapping[str, Any]) -> M:
 def _loading(model: type[Model]) -> tuple[list[str], list[tuple[int, Callable[..., Any]]]]:
     """The names of a model's columns, and what turns the driver's values into Python's where that is needed."""
     fields = model._meta.concrete_fields
-    converters = [(place, one) for place, field in enumerate(fields) for one in field.get_db_converters(connection)]
+    converters = [
+        (place, _document if isinstance(field, JSONField) else convert)
+        for place, field in enumerate(fields)
+        for convert in field.get_db_converters(connection)
+    ]
     return [field.attname for field in fields], converters
+
+
+def _document(value: str | None, *_: object) -> Any:
+    """Most of them are empty."""
+    return {} if value == "{}" else None if value is None else loads(value)

@@ -7,12 +7,15 @@ from typing import Any, Self
 from django.conf import settings
 from django.db.backends.postgresql import base, schema
 from django.db.utils import OperationalError
-from psycopg import Connection
+from psycopg import Connection, _queries
 from psycopg import OperationalError as DriverError
 from psycopg.types.datetime import TimestamptzLoader
 
 from memoryconsole import embedded
 from memoryconsole.postgres import halfvec  # noqa: F401, which tells the driver how to send vectors
+
+# The driver reads a statement anew each time when it is longer than this, and the one that searches is.
+_queries.MAX_CACHED_STATEMENT_LENGTH = 32_768
 
 
 class SchemaEditor(schema.DatabaseSchemaEditor):
