@@ -3,11 +3,13 @@
 import json
 import os
 import urllib.request
+from array import array
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from math import hypot
 from pathlib import Path
-from struct import unpack
+from random import Random
 from threading import Thread
 from typing import Any
 
@@ -17,7 +19,7 @@ BATCH = 128
 
 
 class EmbeddingServer:
-    """Vectors are bytes, single precision: nothing is computed while others are measured."""
+    """Vectors are kept as they are sent, base64 of single precision: nothing is computed while others are measured."""
 
     def __init__(self, upstream: str = "", key: str = "") -> None:
         self.upstream, self.key = upstream, key
@@ -30,9 +32,20 @@ class EmbeddingServer:
     def learn(self, texts: Sequence[str], vectors: Path) -> None:
         size = 4 * DIMENSIONS
         stored = vectors.read_bytes()
-        self.known |= {text: stored[n * size : (n + 1) * size] for n, text in enumerate(texts)}
+        self.known |= {text: b64encode(stored[n * size : (n + 1) * size]) for n, text in enumerate(texts)}
+
+    def make_up(self, texts: Sequence[str]) -> None:
+        """A vector for each, by chance, all different: a few are drawn, the others are those turned round."""
+        drawn = [_unit_vector(Random(n)) for n in range(100)]
+        for n, text in enumerate(texts):
+            vector, turn = drawn[n % 100], n // 100 % DIMENSIONS
+            self.known[text] = b64encode((vector[turn:] + vector[:turn]).tobytes())
 
     def vectors(self, texts: Sequence[str]) -> list[bytes]:
+        """In single precision."""
+        return [b64decode(vector) for vector in self.encoded(texts)]
+
+    def encoded(self, texts: Sequence[str]) -> list[bytes]:
         unknown = list(dict.fromkeys(text for text in texts if text not in self.known))
         for start in range(0, len(unknown), BATCH):
             part = unknown[start : start + BATCH]
@@ -47,7 +60,7 @@ class EmbeddingServer:
         request = urllib.request.Request(f"{self.upstream}/embeddings", body, headers)
         with urllib.request.urlopen(request, timeout=300) as answer:
             items = sorted(json.load(answer)["data"], key=lambda item: int(item["index"]))
-        return [b64decode(item["embedding"]) for item in items]
+        return [item["embedding"].encode() for item in items]
 
 
 class _Http(ThreadingHTTPServer):
@@ -68,13 +81,10 @@ class _Handler(BaseHTTPRequestHandler):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         texts = [asked["input"]] if isinstance(asked["input"], str) else asked["input"]
         encode = _as_base64 if asked.get("encoding_format") == "base64" else _as_numbers
-        data = [
-            {"object": "embedding", "index": n, "embedding": encode(vector)}
-            for n, vector in enumerate(self.server.embeddings.vectors(texts))
-        ]
-        usage = {"prompt_tokens": 1, "total_tokens": 1}
-        answer = {"object": "list", "model": asked["model"], "data": data, "usage": usage}
-        content = json.dumps(answer).encode()
+        vectors = self.server.embeddings.encoded(texts)
+        items = [b'{"object":"embedding","index":%d,"embedding":%b}' % (n, encode(v)) for n, v in enumerate(vectors)]
+        head = {"object": "list", "model": asked["model"], "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+        content = json.dumps(head).encode()[:-1] + b',"data":[' + b",".join(items) + b"]}"
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
@@ -85,9 +95,15 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def _as_base64(vector: bytes) -> Any:
-    return b64encode(vector).decode()
+def _unit_vector(random: Random) -> "array[float]":
+    numbers = [random.gauss(0, 1) for _ in range(DIMENSIONS)]
+    length = hypot(*numbers)
+    return array("f", [number / length for number in numbers])
 
 
-def _as_numbers(vector: bytes) -> Any:
-    return unpack(f"<{len(vector) // 4}f", vector)
+def _as_base64(vector: bytes) -> bytes:
+    return b'"%b"' % vector
+
+
+def _as_numbers(vector: bytes) -> bytes:
+    return json.dumps(array("f", b64decode(vector)).tolist()).encode()

@@ -3,18 +3,23 @@
     .venv/bin/python benchmarks/writes.py [--memories 10000]
 
 Requests go to the web server over loopback. `COPY` puts the very bytes the API's rows dump to back into the same
-tables, with all their indexes. The last two lines compare inserting vectors with and without the index that search
-scans.
+tables, with all their indexes. `until embedded` counts until the worker has given the last memory its vector, which it
+gets from an embeddings API that the benchmark brings along; there the COPY is given the vectors too. The last two lines
+compare inserting vectors with and without the index that search scans.
 """
 
 import argparse
+import os
 import random
-from time import perf_counter
+from collections.abc import Sequence
+from time import perf_counter, sleep
 from typing import Any
 
-from bench import Server, fresh_console, print_table, write_result
+from bench import Server, fresh_console, print_table, start_worker, write_result
+from embedding_server import EmbeddingServer
 
 TABLES = ("memories_memory", "memories_chunk")
+WITH_VECTORS = (*TABLES, "memories_embedding")
 
 
 def drafts(number: int) -> list[dict[str, Any]]:
@@ -43,19 +48,19 @@ def columns(table: str) -> str:
         return str(cursor.fetchone()[0])
 
 
-def raw_copy(instance_id: Any) -> float:
+def raw_copy(instance_id: Any, tables: Sequence[str] = TABLES) -> float:
     """Dump the instance's rows, delete them, and time putting them back."""
     from django.db import connection, transaction
 
     dumps = {}
     with connection.cursor() as cursor:
-        for table in TABLES:
+        for table in tables:
             rows = f"SELECT {columns(table)} FROM {table} WHERE instance_id = '{instance_id}'"
             with cursor.copy(f"COPY ({rows}) TO STDOUT (FORMAT binary)") as copy:
                 dumps[table] = b"".join(bytes(part) for part in copy)
         cursor.execute("DELETE FROM memories_memory WHERE instance_id = %s", [instance_id])
-        cursor.execute("VACUUM ANALYZE memories_memory")
-        cursor.execute("VACUUM ANALYZE memories_chunk")
+        for table in tables:
+            cursor.execute(f"VACUUM ANALYZE {table}")
         start = perf_counter()
         with transaction.atomic():
             for table, dump in dumps.items():
@@ -81,10 +86,48 @@ def vector_inserts(instance_id: Any, number: int) -> float:
         return perf_counter() - start
 
 
+def save_in_bulk(server: Server, slug: str, memories: Sequence[dict[str, Any]]) -> float:
+    start = perf_counter()
+    for first in range(0, len(memories), 1000):
+        server.ask("POST", "/memories/bulk", {"instanceId": slug, "memories": memories[first : first + 1000]})
+    return perf_counter() - start
+
+
+def until_embedded(
+    server: Server, embeddings: EmbeddingServer, memories: Sequence[dict[str, Any]]
+) -> tuple[float, float]:
+    """Rows a second until the worker is done with them, and of a COPY of the same rows with their vectors."""
+    from accounts.access import SHELL
+    from instances.store import InstanceDraft, create_instance
+
+    instance = create_instance(SHELL, InstanceDraft(slug="embedded", openai_key="sk-benchmark-0123456789"))
+    embeddings.make_up(["warm", *(draft["content"] for draft in memories)])
+    start_worker()
+    save_in_bulk(server, "embedded", [{"content": "warm"}])
+    wait_until_embedded(instance.id)
+    start = perf_counter()
+    save_in_bulk(server, "embedded", memories)
+    wait_until_embedded(instance.id)
+    number = len(memories)
+    return number / (perf_counter() - start), (number + 1) / raw_copy(instance.id, WITH_VECTORS)
+
+
+def wait_until_embedded(instance_id: Any, seconds: float = 300) -> None:
+    from memories.models import Memory
+
+    start = perf_counter()
+    while Memory.objects.filter(instance_id=instance_id).exclude(embedding="ready").exists():
+        if perf_counter() - start > seconds:
+            raise RuntimeError(f"The worker was not done within {seconds:.0f} s.")
+        sleep(0.02)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--memories", type=int, default=10_000)
     options = parser.parse_args()
+    embeddings = EmbeddingServer()
+    os.environ |= {"OPENAI_BASE_URL": embeddings.url, "OPENAI_API_KEY": ""}
     fresh_console()
     from django.db import connection
 
@@ -92,6 +135,7 @@ def main() -> None:
     from accounts.keys import Grants, create_key
     from instances.store import InstanceDraft, create_instance
 
+    load = [round(os.getloadavg()[0], 2)]
     _, key = create_key(SHELL, name="bench", instances=[], grants=Grants(all_instances=True))
     instance = create_instance(SHELL, InstanceDraft(slug="writes"))
     server = Server(key)
@@ -101,11 +145,9 @@ def main() -> None:
         server.ask("POST", "/memories", {"instanceId": "writes", **draft})
     single = len(singles) / (perf_counter() - start)
     everything = drafts(options.memories)
-    start = perf_counter()
-    for first in range(0, len(everything), 1000):
-        server.ask("POST", "/memories/bulk", {"instanceId": "writes", "memories": everything[first : first + 1000]})
-    bulk = len(everything) / (perf_counter() - start)
+    bulk = len(everything) / save_in_bulk(server, "writes", everything)
     copied = (len(everything) + len(singles)) / raw_copy(instance.id)
+    embedded, copied_with_vectors = until_embedded(server, embeddings, everything)
     with_index = options.memories / vector_inserts(instance.id, options.memories)
     with connection.cursor() as cursor:
         cursor.execute("DROP INDEX embedding_scan")
@@ -114,11 +156,14 @@ def main() -> None:
         {"what": "single saves", "per_second": single, "ratio": single / copied},
         {"what": "bulk of 1,000", "per_second": bulk, "ratio": bulk / copied},
         {"what": "raw COPY of the same rows", "per_second": copied, "ratio": 1.0},
+        {"what": "bulk of 1,000, until embedded", "per_second": embedded, "ratio": embedded / copied_with_vectors},
+        {"what": "raw COPY, with vectors", "per_second": copied_with_vectors, "ratio": 1.0},
         {"what": "vectors, with the index", "per_second": with_index, "ratio": with_index / without_index},
         {"what": "vectors, without it", "per_second": without_index, "ratio": 1.0},
     ]
     print_table(["", "rows/s", "× compared"], [list(row.values()) for row in rows])
-    write_result("writes", rows, memories=options.memories)
+    load.append(round(os.getloadavg()[0], 2))
+    write_result("writes", rows, memories=options.memories, load_before_and_after=load)
 
 
 if __name__ == "__main__":

@@ -60,6 +60,14 @@ def translated(ask: Callable[[], T], *, api: str, model: str) -> T:
 def within(seconds: float, ask: Callable[[], T], *, api: str) -> T:
     """The library's time-out is for each read, and looking up a host has none: leaving a thread behind is the only
     way to be done in time."""
+    try:
+        return in_background(ask, name=api).result(seconds)
+    except TimeoutError:
+        raise too_late(api) from None
+
+
+def in_background(ask: Callable[[], T], *, name: str) -> Future[T]:
+    """By a thread that nothing waits for but whoever wants the answer, not even the end of the process."""
     answer: Future[T] = Future()
 
     def run() -> None:
@@ -68,11 +76,8 @@ def within(seconds: float, ask: Callable[[], T], *, api: str) -> T:
         except BaseException as error:
             answer.set_exception(error)
 
-    Thread(target=run, name=api, daemon=True).start()
-    try:
-        return answer.result(seconds)
-    except TimeoutError:
-        raise too_late(api) from None
+    Thread(target=run, name=name, daemon=True).start()
+    return answer
 
 
 def too_late(api: str) -> Unavailable:

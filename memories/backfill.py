@@ -6,8 +6,8 @@ filled while search goes on with the old one, and the switch is one statement at
 meanwhile gets a vector of the old one too, by a job of its own that does not wait for the long one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from itertools import takewhile
 from uuid import UUID
 from zlib import crc32
 
@@ -20,33 +20,22 @@ from procrastinate.exceptions import AlreadyEnqueued
 
 from accounts.access import Scope
 from instances.models import Instance
+from memories.answers import Vector
 from memories.asking import PASSING, Unavailable
-from memories.backfill_sql import (
-    ALL,
-    FORGET,
-    MARK_PENDING,
-    MARK_READY,
-    PENDING,
-    REUSE,
-    STORE,
-    STORE_BY_MEMORY,
-)
-from memories.embedding import embed_texts, model_of
+from memories.backfill_sql import FORGET, MARK_PENDING
+from memories.embedding import model_of
 from memories.filters import IS_NOT_EMBEDDED
-from memories.indexing import embedded_text
 from memories.models import Job, Memory
+from memories.vector_batches import embed_batches
+from memories.vector_storing import Missing, Piece, mark_ready, parameters, store_by_memory
 from memories.vocabulary import EmbeddingState
 from memoryconsole.errors import NotFound
 from memoryconsole.ids import parse_id
-from memoryconsole.postgres.halfvec import HalfVector
 from memoryconsole.queue import is_waiting
 
 BATCH = 256
-HARMLESS = "tea"
-START = (UUID(int=0), UUID(int=0))
 MOST = 2**31 - 1
 NO_MODEL = "No OpenAI or Azure key reaches this instance, so there is nothing to make vectors with."
-Row = tuple[UUID, UUID, str, str]
 Progress = Callable[[int], None]
 
 
@@ -144,15 +133,20 @@ def embed_pending(scope: Scope, *, limit: int | None = None, progress: Progress 
     if not instance.embedding_model:
         _begin(instance, model)
     generation = generation_for(instance, model)
-    done, after = 0, START
-    while batch := _batch(instance, generation, after, BATCH if limit is None else limit - done or 1):
-        if done == limit:
-            return done
-        after = _make(instance, generation, batch)
-        done += len(batch)
+    looking, done = Missing(instance, generation), 0
+    for made in embed_batches(instance, generation, _batches(looking, limit)):
+        done += made
         progress(done)
-    _finish(scope, generation, model)
+    if done != limit or not looking.next(1):
+        _finish(scope, generation, model)
     return done
+
+
+def _batches(looking: Missing, limit: int | None) -> Iterator[list[Piece]]:
+    left = MOST if limit is None else limit
+    while left and (batch := looking.next(min(BATCH, left))):
+        left -= len(batch)
+        yield batch
 
 
 def embed_fresh(scope: Scope) -> int:
@@ -161,12 +155,12 @@ def embed_fresh(scope: Scope) -> int:
     Nothing when nobody can be asked for that any more: words find it, and the new vectors will.
     """
     instance, generation = scope.instance, scope.instance.embedding_generation
-    done, after = 0, START
+    looking, done = Missing(instance, generation), 0
     in_use = Instance.objects.filter(id=instance.id, embedding_generation=generation)
+    batches = takewhile(lambda _: _is_changing(instance) and in_use.exists(), _batches(looking, None))
     try:
-        while _is_changing(instance) and in_use.exists() and (batch := _batch(instance, generation, after, BATCH)):
-            after = _make(instance, generation, batch)
-            done += len(batch)
+        for made in embed_batches(instance, generation, batches):
+            done += made
     except Unavailable as unavailable:
         if unavailable.code in PASSING:
             raise
@@ -178,17 +172,7 @@ def _is_changing(instance: Instance) -> bool:
     return bool(model_of(instance)) and instance.embedding_model not in ("", model_of(instance))
 
 
-def _make(instance: Instance, generation: int, batch: Sequence[Row]) -> tuple[UUID, UUID]:
-    """Give a batch its vectors; where it ends."""
-    unknown = _reuse(instance, generation, batch)
-    if unknown:
-        _embed(instance, generation, unknown)
-    if generation == instance.embedding_generation:
-        _mark_ready(instance, generation, {row[1] for row in batch})
-    return batch[-1][1], batch[-1][0]
-
-
-def store_vectors(scope: Scope, vectors: Mapping[UUID, Sequence[float]], model: str) -> None:
+def store_vectors(scope: Scope, vectors: Mapping[UUID, Vector], model: str) -> None:
     """Vectors of `model` that are there before their memories, in the transaction that writes these, which are one
     chunk each."""
     instance = scope.instance
@@ -196,7 +180,7 @@ def store_vectors(scope: Scope, vectors: Mapping[UUID, Sequence[float]], model: 
         _begin(instance, model)
     if not vectors or instance.embedding_model != model:
         return
-    _write(STORE_BY_MEMORY, instance, instance.embedding_generation, vectors)
+    store_by_memory(instance, instance.embedding_generation, vectors)
 
 
 def generation_for(instance: Instance, model: str) -> int:
@@ -216,101 +200,7 @@ def missing(scope: Scope) -> int:
     """How many chunks have no vector of the model the instance wants."""
     instance = scope.instance
     generation = generation_for(instance, model_of(instance) or instance.embedding_model)
-    source = _source(instance, generation)[0]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT count(*) {source}", _named(instance, generation) | {"memory": START[0], "chunk": START[1]}
-        )
-        return int(cursor.fetchone()[0])
-
-
-def _source(instance: Instance, generation: int) -> tuple[str, str]:
-    """Where missing vectors are looked for, and in which order."""
-    return (PENDING, "m.id, c.id") if generation == instance.embedding_generation else (ALL, "c.id")
-
-
-def _named(instance: Instance, generation: int) -> dict[str, Any]:
-    return {"instance": instance.id, "generation": generation, "searched": instance.embedding_generation}
-
-
-def _batch(instance: Instance, generation: int, after: tuple[UUID, UUID], most: int) -> list[Row]:
-    source, order = _source(instance, generation)
-    named = _named(instance, generation) | {"memory": after[0], "chunk": after[1], "limit": min(BATCH, most)}
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT c.id, c.memory_id, c.who, c.content {source} ORDER BY {order} LIMIT %(limit)s", named)
-        return list(cursor.fetchall())
-
-
-def _reuse(instance: Instance, generation: int, batch: Sequence[Row]) -> list[Row]:
-    """Give those a vector whose text has one already; the others are left to embed."""
-    named = _named(instance, generation) | {"ids": [row[0] for row in batch]}
-    with connection.cursor() as cursor:
-        cursor.execute(REUSE, named)
-        copied = {chunk_id for (chunk_id,) in cursor.fetchall()}
-    return [row for row in batch if row[0] not in copied]
-
-
-def _embed(instance: Instance, generation: int, batch: Sequence[Row]) -> None:
-    """Embed a batch; when the API refuses it, text by text, so that one text cannot hold up the others."""
-    texts = [embedded_text(*row[2:]) for row in batch]
-    different = list(dict.fromkeys(texts))
-    try:
-        vectors = dict(zip(different, _vectors(instance, generation, different), strict=True))
-        _store(instance, generation, batch, [vectors[text] for text in texts])
-    except Unavailable as unavailable:
-        if unavailable.code != "refused":
-            raise
-        _embed_one_by_one(instance, generation, batch)
-
-
-def _embed_one_by_one(instance: Instance, generation: int, batch: Sequence[Row]) -> None:
-    for row in batch:
-        try:
-            _store(instance, generation, [row], _vectors(instance, generation, [embedded_text(*row[2:])]))
-        except Unavailable as unavailable:
-            if unavailable.code != "refused" or _refuses_everything(instance, generation):
-                raise
-            _mark_failed(instance, row[1], unavailable.reason)
-
-
-def _vectors(instance: Instance, generation: int, texts: Sequence[str]) -> list[list[float]]:
-    is_searched = generation == instance.embedding_generation
-    return embed_texts(instance, texts, model=instance.embedding_model if is_searched else "")
-
-
-def _refuses_everything(instance: Instance, generation: int) -> bool:
-    try:
-        _vectors(instance, generation, [HARMLESS])
-    except Unavailable:
-        return True
-    return False
-
-
-def _mark_failed(instance: Instance, memory_id: UUID, reason: str) -> None:
-    rows = Memory.objects.filter(instance=instance, id=memory_id)
-    rows.update(embedding=EmbeddingState.FAILED, embedding_error=reason)
-
-
-def _store(instance: Instance, generation: int, batch: Sequence[Row], vectors: Sequence[Sequence[float]]) -> None:
-    _write(STORE, instance, generation, dict(zip((row[0] for row in batch), vectors, strict=True)))
-
-
-def _write(statement: str, instance: Instance, generation: int, vectors: Mapping[UUID, Sequence[float]]) -> None:
-    """Vectors by the id they belong to, each as it will be stored: as text they cost ten times as much."""
-    named = _named(instance, generation)
-    # In the order of their ids, so that two batches cannot wait for each other.
-    for n, (id, vector) in enumerate(sorted(vectors.items())):
-        named |= {f"id{n}": id, f"vector{n}": HalfVector.of(vector)}
-    rows = ", ".join(f"(%(id{n})s::uuid, %(vector{n})s::halfvec(1536))" for n in range(len(vectors)))
-    with connection.cursor() as cursor:
-        cursor.execute(statement.format(rows=rows), named)
-
-
-def _mark_ready(instance: Instance, generation: int, memories: set[UUID] | None) -> None:
-    """Those of these memories, or of all, that have all their vectors of the generation in use."""
-    named = _named(instance, generation) | {"searched": generation, "memories": memories and [*memories]}
-    with connection.cursor() as cursor:
-        cursor.execute(MARK_READY, named)
+    return Missing(instance, generation).count()
 
 
 def _begin(instance: Instance, model: str) -> None:
@@ -325,14 +215,14 @@ def _finish(scope: Scope, generation: int, model: str) -> None:
     Memories first and vectors last, as whoever changes a memory does: they cannot wait for each other.
     """
     instance = scope.instance
-    named = _named(instance, generation)
+    named = parameters(instance, generation)
     with transaction.atomic(), connection.cursor() as cursor:
         is_switched = generation != instance.embedding_generation and _switch(instance, generation, model)
         if is_switched:
             cursor.execute(MARK_PENDING, named)
             if cursor.rowcount:
                 embed_soon(scope)
-        _mark_ready(instance, generation, None)
+        mark_ready(instance, generation, None)
         if is_switched:
             cursor.execute(FORGET, named)
 

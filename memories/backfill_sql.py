@@ -18,37 +18,47 @@ WHERE m.instance_id = %(instance)s AND NOT m.embedding = 'ready' AND m.embedding
 )
 ALL = "FROM memories_chunk c WHERE c.instance_id = %(instance)s AND c.id > %(chunk)s" + WITHOUT_VECTOR
 
-# Waits for a switch, or makes it wait: nobody stores vectors of a generation that was given up, and those stored until
-# then go with it.
-STILL = "(SELECT embedding_generation FROM instances_instance WHERE id = %(instance)s FOR SHARE) = %(searched)s"
-
-# The same text was embedded before, perhaps for another memory: copy its vector instead of asking again. From the text
-# to its chunks to their vectors, each by its index: left to choose, PostgreSQL begins with all vectors of an instance
-# that is new to it.
-REUSE = f"""
-INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
-SELECT %(instance)s, c.id, %(generation)s, c.memory_id, c.live, same.vector
-FROM memories_chunk c CROSS JOIN LATERAL (
-    SELECT e.vector FROM (
-        SELECT id FROM memories_chunk WHERE instance_id = %(instance)s AND text_hash = c.text_hash OFFSET 0
+# From the text to its chunks to their vectors, each by its index: left to choose, PostgreSQL begins with all vectors of
+# an instance that is new to it.
+TWIN = """
+    SELECT {what} FROM (
+        SELECT id FROM memories_chunk WHERE instance_id = %(instance)s AND text_hash = {of}.text_hash OFFSET 0
     ) AS twin CROSS JOIN LATERAL (
         SELECT vector FROM memories_embedding
         WHERE instance_id = %(instance)s AND chunk_id = twin.id AND generation = %(generation)s OFFSET 0
     ) AS e
     LIMIT 1
-) AS same
+"""
+BATCH = f"""
+WITH batch AS MATERIALIZED (
+    SELECT c.id, c.memory_id, c.who, c.content, c.text_hash {{source}} ORDER BY {{order}} LIMIT %(limit)s
+)
+SELECT id, memory_id, who, content, ({TWIN.format(what="true", of="batch")}) IS NOT NULL FROM batch
+"""
+
+# Waits for a switch, or makes it wait: nobody stores vectors of a generation that was given up, and those stored until
+# then go with it.
+STILL = "(SELECT embedding_generation FROM instances_instance WHERE id = %(instance)s FOR SHARE) = %(searched)s"
+
+# The same text was embedded before, perhaps for another memory: copy its vector instead of asking again.
+REUSE = f"""
+INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
+SELECT %(instance)s, c.id, %(generation)s, c.memory_id, c.live, same.vector
+FROM memories_chunk c CROSS JOIN LATERAL ({TWIN.format(what="e.vector", of="c")}) AS same
 WHERE c.instance_id = %(instance)s AND c.id = ANY(%(ids)s) AND {STILL}
 ORDER BY c.id FOR SHARE OF c
 ON CONFLICT DO NOTHING
 RETURNING chunk_id
 """
 
+VECTOR_TYPE = "SELECT 'vector'::regtype::oid::bigint"
+NEW = "unnest(%(ids)s::uuid[], %(vectors)s::vector[]) AS new (id, vector)"
 # A chunk that was deleted while its text was away is simply not there any more. Locked, because whoever makes it a part
 # of a version just now would not see its vector.
 STORE = f"""
 INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
-SELECT %(instance)s, c.id, %(generation)s, c.memory_id, c.live, new.vector
-FROM (VALUES {{rows}}) AS new (id, vector) CROSS JOIN LATERAL (
+SELECT %(instance)s, c.id, %(generation)s, c.memory_id, c.live, new.vector::halfvec(1536)
+FROM {NEW} CROSS JOIN LATERAL (
     SELECT c.id, c.memory_id, c.live FROM memories_chunk c
     WHERE c.instance_id = %(instance)s AND c.id = new.id FOR SHARE
 ) AS c
@@ -56,11 +66,11 @@ WHERE {STILL}
 ON CONFLICT DO NOTHING
 """
 
-STORE_BY_MEMORY = """
+STORE_BY_MEMORY = f"""
 WITH stored AS (
     INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
-    SELECT %(instance)s, c.id, %(generation)s, c.memory_id, true, new.vector
-    FROM (VALUES {rows}) AS new (id, vector)
+    SELECT %(instance)s, c.id, %(generation)s, c.memory_id, true, new.vector::halfvec(1536)
+    FROM {NEW}
     JOIN memories_chunk c ON c.instance_id = %(instance)s AND c.memory_id = new.id AND c.live
     RETURNING memory_id
 )

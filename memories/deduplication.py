@@ -16,6 +16,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from accounts.access import Scope
+from memories import answers
 from memories.asking import Unavailable
 from memories.backfill import store_vectors
 from memories.differences import differences, overlap
@@ -43,7 +44,7 @@ NEIGHBOURHOOD = 1_000
 @dataclass(frozen=True, slots=True)
 class Vector:
     model: str
-    values: Sequence[float]
+    values: answers.Vector
 
 
 @dataclass(frozen=True, slots=True)

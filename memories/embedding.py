@@ -5,13 +5,12 @@ search has or says why not. Neither logs a key or a text.
 """
 
 import logging
-import math
 import time
 from array import array
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from django.conf import settings
 from instances.models import Embedder, Instance
 from instances.providers import Provider, provider_for
 from memories import offline_embedder
+from memories.answers import API, Vector, vectors_in
 from memories.asking import PASSING, Unavailable, refuse_in_transaction, translated, unusable, within
 from memories.breaker import Breaker
 from memoryconsole.connections import release_connection
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-API = "embeddings API"
 DIMENSIONS = 1536
 OPENAI_MODELS = ("text-embedding-3-small", "text-embedding-3-large", "text-embedding-ada-002")
 
@@ -92,17 +91,20 @@ def model_of(instance: Instance) -> str:
         return ""
 
 
-def embed_texts(instance: Instance, texts: Sequence[str], *, model: str = "") -> list[list[float]]:
+def embed_texts(instance: Instance, texts: Sequence[str], *, model: str = "") -> list[Vector]:
     """One vector for each text, in order, or Unavailable. May take minutes; not for transactions.
 
     By the model the instance wants, or by another one that it has used before.
     """
+    return embedder(instance, model=model)(texts)
+
+
+def embedder(instance: Instance, *, model: str = "") -> Callable[[Sequence[str]], list[Vector]]:
+    """What `embed_texts` asks, which threads may do: it needs neither the instance nor a database any more."""
     if (model or model_of(instance)) == offline_embedder.MODEL:
-        return [offline_embedder.embed(text) for text in texts]
+        return _embed_offline
     refuse_in_transaction()
-    source = _source_of(instance, model)
-    release_connection()
-    return [vector for batch in _batches(texts) for vector in _ask_for_batch(source, batch)]
+    return partial(_ask_for_all, _source_of(instance, model))
 
 
 def embed_query(instance: Instance, text: str, *, model: str = "") -> list[float]:
@@ -120,7 +122,7 @@ def embed_query(instance: Instance, text: str, *, model: str = "") -> list[float
     if vector is None:
         vector = _ask_unless_open(source, text)
         _queries.put(key, vector)
-    return vector
+    return vector.tolist()
 
 
 def forget() -> None:
@@ -154,6 +156,15 @@ def _source(instance: Instance) -> Source:
     return Source(provider, settings.AZURE_OPENAI_ENDPOINT, settings.AZURE_OPENAI_EMBEDDING_DEPLOYMENT)
 
 
+def _embed_offline(texts: Sequence[str]) -> list[Vector]:
+    return [array("f", offline_embedder.embed(text)) for text in texts]
+
+
+def _ask_for_all(source: Source, texts: Sequence[str]) -> list[Vector]:
+    release_connection()
+    return [vector for batch in _batches(texts) for vector in _ask_for_batch(source, batch)]
+
+
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
     batch: list[str] = []
     tokens = 0
@@ -175,7 +186,7 @@ def _sendable(text: str, limit: int) -> str:
     return cut if cut.strip() else "(blank)"
 
 
-def _ask_for_batch(source: Source, texts: list[str]) -> list[list[float]]:
+def _ask_for_batch(source: Source, texts: list[str]) -> list[Vector]:
     try:
         return _ask_patiently(source, texts)
     except Unavailable as problem:
@@ -186,7 +197,7 @@ def _ask_for_batch(source: Source, texts: list[str]) -> list[list[float]]:
     return _ask_patiently(source, shorter)
 
 
-def _ask_patiently(source: Source, texts: list[str], attempt: int = 1) -> list[list[float]]:
+def _ask_patiently(source: Source, texts: list[str], attempt: int = 1) -> list[Vector]:
     try:
         return _ask(source, texts, TEXTS_SECONDS)
     except Unavailable as problem:
@@ -197,7 +208,7 @@ def _ask_patiently(source: Source, texts: list[str], attempt: int = 1) -> list[l
     return _ask_patiently(source, texts, attempt + 1)
 
 
-def _ask_unless_open(source: Source, text: str) -> list[float]:
+def _ask_unless_open(source: Source, text: str) -> Vector:
     breaker = _breaker(source.fingerprint)
     seconds = breaker.seconds_left()
     if seconds:
@@ -213,7 +224,7 @@ def _ask_unless_open(source: Source, text: str) -> list[float]:
     return vector
 
 
-def _ask_quickly(source: Source, text: str) -> list[float]:
+def _ask_quickly(source: Source, text: str) -> Vector:
     """A second attempt only after a failure that came so soon that there is time for one."""
     end = time.monotonic() + QUERY_SECONDS
     try:
@@ -227,40 +238,32 @@ def _ask_quickly(source: Source, text: str) -> list[float]:
     return _ask(source, [text], left)[0]
 
 
-def _ask(source: Source, texts: list[str], seconds: float) -> list[list[float]]:
+def _ask(source: Source, texts: list[str], seconds: float) -> list[Vector]:
     return within(seconds, lambda: _request(source, texts, seconds), api=API)
 
 
-def _request(source: Source, texts: list[str], seconds: float) -> list[list[float]]:
-    def ask() -> list[list[float]]:
-        client = _client(source.provider, source.endpoint)
-        answer = client.embeddings.create(model=source.name, input=texts, timeout=seconds, **source.options)
-        return _checked(source, answer.data, len(texts))
+def _request(source: Source, texts: list[str], seconds: float) -> list[Vector]:
+    def ask() -> list[Vector]:
+        embeddings = _client(source.provider, source.endpoint).embeddings.with_raw_response
+        answer = embeddings.create(
+            model=source.name, input=texts, encoding_format="base64", timeout=seconds, **source.options
+        )
+        return _padded(source, vectors_in(answer.content, len(texts)))
 
     return translated(ask, api=API, model=source.name)
 
 
-def _checked(source: Source, data: Sequence[Any], number: int) -> list[list[float]]:
-    by_index = {item.index: item.embedding for item in data}
-    if len(data) != number or by_index.keys() != set(range(number)):
-        raise unusable(API, f"{number} vectors were asked for, {len(data)} came or their order is unclear")
-    vectors = [_unit(by_index[index]) for index in range(number)]
+def _padded(source: Source, vectors: list[Vector]) -> list[Vector]:
+    """With as many dimensions as the index has; an answer with too many, or other ones than before, is not used."""
     lengths = {len(vector) for vector in vectors}
     expected = DIMENSIONS
     if source.may_be_short and len(lengths) == 1 and max(lengths) <= DIMENSIONS:
         expected = _lengths.setdefault((source.endpoint, source.name), max(lengths))
     if lengths != {expected}:
         raise unusable(API, f"its vectors have {_listed(lengths)} dimensions instead of {expected}")
-    return [vector + [0.0] * (DIMENSIONS - expected) for vector in vectors]
-
-
-def _unit(vector: Sequence[float]) -> list[float]:
-    """Of length 1, which half-precision columns hold best, and in single precision, as a cached one will be."""
-    norm = math.hypot(*vector)
-    if not 1e-12 < norm < math.inf:
-        raise unusable(API, "a vector is zero or not finite")
-    scaled = vector if abs(norm - 1) < 1e-3 else [x / norm for x in vector]
-    return array("f", scaled).tolist()
+    for vector in vectors:
+        vector.frombytes(bytes(vector.itemsize * (DIMENSIONS - expected)))
+    return vectors
 
 
 def _listed(lengths: set[int]) -> str:
@@ -279,22 +282,22 @@ def _breaker(fingerprint: str) -> Breaker:
 
 
 class _Queries:
-    """The last vectors asked for, in single precision: as lists of floats they would take eight times the memory."""
+    """The last vectors asked for."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._kept: OrderedDict[tuple[str, str, bytes], array[float]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, bytes], Vector] = OrderedDict()
 
-    def get(self, key: tuple[str, str, bytes]) -> list[float] | None:
+    def get(self, key: tuple[str, str, bytes]) -> "Vector | None":
         with self._lock:
             if key not in self._kept:
                 return None
             self._kept.move_to_end(key)
-            return self._kept[key].tolist()
+            return self._kept[key]
 
-    def put(self, key: tuple[str, str, bytes], vector: list[float]) -> None:
+    def put(self, key: tuple[str, str, bytes], vector: Vector) -> None:
         with self._lock:
-            self._kept[key] = array("f", vector)
+            self._kept[key] = vector
             self._kept.move_to_end(key)
             if len(self._kept) > REMEMBERED_QUERIES:
                 self._kept.popitem(last=False)

@@ -8,6 +8,7 @@ from django.db import connection
 
 from accounts.access import Scope
 from instances.models import Instance
+from memories.answers import Vector
 from memories.asking import Unavailable
 from memories.backfill import generation_for
 from memories.embedding import embed_texts, model_of
@@ -59,7 +60,7 @@ def embed_procedures(scope: Scope) -> int:
     return made
 
 
-def _embedded(instance: Instance, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], list[list[float]]]]:
+def _embedded(instance: Instance, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], list[Vector]]]:
     """All at once, or one by one when one of them is refused, so that it cannot hold up the others."""
     if not rows:
         return

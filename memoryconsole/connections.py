@@ -1,9 +1,27 @@
 """The database connection of this thread."""
 
-from django.db import connection
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import connection, transaction
 
 
 def release_connection() -> None:
     """Give it back to the pool before waiting for somebody else's network; the next query takes one again."""
     if not connection.in_atomic_block:
         connection.close()
+
+
+@contextmanager
+def without_waiting_for_the_disk() -> Iterator[None]:
+    """A transaction for what can be made again: should the machine fail in the next moment, none of it was done.
+
+    As a part of somebody else's transaction it waits as that one does.
+    """
+    if connection.in_atomic_block:
+        yield
+        return
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL synchronous_commit = off")
+        yield

@@ -28,6 +28,8 @@ ROUND_SECONDS = 30
 HEARTBEAT_SECONDS = 5
 STALLED_SECONDS = 30
 MOST_ATTEMPTS = 5
+# Nobody tells the worker that a job may begin because the one it waits for has ended, so it looks.
+LOOK_SECONDS = 0.5
 
 
 class PatientConnector(PsycopgConnector):
@@ -88,6 +90,7 @@ async def _work(worker: App) -> None:
                 shutdown_graceful_timeout=GRACE_SECONDS,
                 update_heartbeat_interval=HEARTBEAT_SECONDS,
                 stalled_worker_timeout=STALLED_SECONDS,
+                fetch_job_polling_interval=LOOK_SECONDS,
             )
         )
         for number in (signal.SIGTERM, signal.SIGINT):

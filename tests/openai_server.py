@@ -37,7 +37,8 @@ GOOD_KEY = "sk-good-0123456789-abcd"
 # Keys that begin so are answered so; every other key is right.
 KEYS = {"": 401, "sk-wrong": 401, "sk-poor": 429, "sk-shut": 403}
 STATUSES = {"unauthorized": 401, "forbidden": 403, "not_found": 404, "rate_limited": 429, "server_error": 500}
-POISONS = ("short", "long", "shuffled", "same_index", "nan", "infinite", "zero", "words", "wrong_dimensions", "mixed")
+POISONS = ("short", "long", "shuffled", "same_index", "nan", "infinite", "zero", "words", "wrong_dimensions", "mixed",
+           "garbled")  # fmt: skip
 FAULTS = (*STATUSES, *POISONS, "quota", "hang", "slow", "drip", "reset", "bad_json", "cut_off", "html", "nonsense",
           "babble")  # fmt: skip
 # What a language model that is not well does, now and then.
@@ -97,6 +98,8 @@ class OpenAIServer:
     port: int = 0
     requests: list[Request] = field(default_factory=list)
     latency: float = 0.0
+    knows_base64: bool = True
+    """Many servers that speak like OpenAI's answer with lists of numbers, whatever was asked for."""
 
     def __post_init__(self) -> None:
         self._lock = Lock()
@@ -300,10 +303,12 @@ class _Handler(BaseHTTPRequestHandler):
         full = DIMENSIONS.get(model) or int(re.sub(r".*?(\d*)$", r"\1", model) or 384)
         vectors = [vector_of(text, body.get("dimensions", full)) for text in texts]
         items = poisoned(poison, [{"object": "embedding", "index": i, "embedding": v} for i, v in enumerate(vectors)])
-        if body.get("encoding_format") == "base64" and poison != "words":
+        if body.get("encoding_format") == "base64" and self.server.openai.knows_base64 and poison != "words":
             for item in items:
                 numbers = item["embedding"]
                 item["embedding"] = b64encode(struct.pack(f"<{len(numbers)}f", *numbers)).decode()
+        if poison == "garbled":
+            items[0]["embedding"] = str(items[0]["embedding"])[:-3]
         usage = {"prompt_tokens": 1, "total_tokens": 1}
         self.send_json(200, {"object": "list", "model": model, "data": items, "usage": usage})
 

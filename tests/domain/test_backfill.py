@@ -85,16 +85,16 @@ def test_a_long_memory_is_ready_when_all_of_it_is(bot: Instance, openai: OpenAIS
 @pytest.mark.usefixtures("small_batches")
 def test_it_goes_on_where_it_stopped(bot: Instance, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "ATTEMPTS", 1)
-    make_memories(bot, 10)
+    make_memories(bot, 12)
     progress: list[int] = []
     openai.fail("server_error", after=2)
     with pytest.raises(Unavailable):
         embed_pending(scope_of(bot), progress=progress.append)
-    assert (progress, states(bot)) == ([4, 8], {"ready": 8, "pending": 2})
+    assert (progress, states(bot)) == ([4, 8], {"ready": 8, "pending": 4})
     openai.recover()
-    assert embed_pending(scope_of(bot)) == 2
-    assert states(bot) == {"ready": 10}
-    assert len(openai.embedded()) == 12, "nothing that was stored is asked for again"
+    assert embed_pending(scope_of(bot)) == 4
+    assert states(bot) == {"ready": 12}
+    assert len(openai.embedded()) == 16, "nothing that was stored is asked for again"
 
 
 def test_a_poisoned_answer_reaches_nothing(bot: Instance, openai: OpenAIServer) -> None:

@@ -3,7 +3,8 @@
 import logging
 import math
 import time
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
 from importlib import import_module
@@ -51,7 +52,7 @@ def texts_code(*texts: str, **fields: Any) -> str:
     return code_of(lambda: embed_texts(bot(**fields), texts or ("tea", "coffee", "milk")))
 
 
-def cosine(one: list[float], other: list[float]) -> float:
+def cosine(one: Sequence[float], other: Sequence[float]) -> float:
     return sum(x * y for x, y in zip(one, other, strict=True))
 
 
@@ -121,7 +122,7 @@ def test_without_a_key_nobody_is_asked(openai: OpenAIServer, settings: Any) -> N
 def test_the_offline_embedder_needs_no_network(openai: OpenAIServer) -> None:
     offline = bot(embedder="offline", openai_key=GOOD_KEY)
     assert model_of(offline) == "offline-hash-1"
-    assert embed_texts(offline, ["tea", ""]) == [embed_query(offline, "tea"), embed_query(offline, "")]
+    assert embed_texts(offline, ["tea", ""]) == [array("f", embed_query(offline, text)) for text in ("tea", "")]
     assert len(embed_query(offline, "tea")) == DIMENSIONS
     assert openai.requests == []
 
@@ -163,7 +164,9 @@ def test_any_text_can_be_sent(openai: OpenAIServer, text: str) -> None:
     "fault",
     [*(poison for poison in POISONS if poison != "shuffled"), "bad_json", "html", "nonsense"],
 )
-def test_a_poisoned_answer_is_refused(openai: OpenAIServer, fault: str) -> None:
+@pytest.mark.parametrize("knows_base64", [True, False], ids=["base64", "lists"])
+def test_a_poisoned_answer_is_refused(openai: OpenAIServer, fault: str, knows_base64: bool) -> None:
+    openai.knows_base64 = knows_base64
     openai.fail(fault)
     assert texts_code() == "bad_answer"
     assert len(openai.requests) == embedding.ATTEMPTS
@@ -177,8 +180,17 @@ def test_a_poisoned_answer_is_refused(openai: OpenAIServer, fault: str) -> None:
 def test_a_shuffled_answer_is_put_in_order(openai: OpenAIServer) -> None:
     texts = ["tea", "coffee", "milk"]
     right = embed_texts(bot(), texts)
-    openai.fail("shuffled", times=1)
-    assert embed_texts(bot(), texts) == right
+    for openai.knows_base64 in (True, False):
+        openai.fail("shuffled", times=1)
+        assert embed_texts(bot(), texts) == right
+
+
+def test_a_server_that_answers_with_lists_gives_the_same_vectors(openai: OpenAIServer) -> None:
+    encoded, query = embed_texts(bot(), ["green tea", "coffee"]), embed_query(bot(), "green tea")
+    embedding.forget()
+    openai.knows_base64 = False
+    assert embed_texts(bot(), ["green tea", "coffee"]) == encoded
+    assert embed_query(bot(), "green tea") == query
 
 
 def test_somebodys_own_model_keeps_its_dimensions(openai: OpenAIServer, settings: Any) -> None:

@@ -54,18 +54,18 @@ def test_a_job_that_is_interrupted_keeps_its_progress(
     bot: Instance, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedding, "ATTEMPTS", 1)
-    make_memories(bot, 12)
-    job = ask_for_embedding(scope_of(bot), limit=10)
+    make_memories(bot, 14)
+    job = ask_for_embedding(scope_of(bot), limit=12)
     openai.fail("server_error", after=2)
     with pytest.raises(Unavailable):
-        work_off(job, limit=10)
+        work_off(job, limit=12)
     job.refresh_from_db()
-    assert (job.state, job.done, job.total) == ("queued", 8, 10)
+    assert (job.state, job.done, job.total) == ("queued", 8, 12)
     assert job.error == "The embeddings API failed with status 500."
     openai.recover()
-    job = work_off(job, limit=10)
-    assert (job.state, job.done, job.total, job.error) == ("done", 10, 10, "")
-    assert states(bot) == {"ready": 10, "pending": 2}
+    job = work_off(job, limit=12)
+    assert (job.state, job.done, job.total, job.error) == ("done", 12, 12, "")
+    assert states(bot) == {"ready": 12, "pending": 2}
 
 
 def test_a_job_whose_work_others_have_done_is_done(bot: Instance, openai: OpenAIServer) -> None:

@@ -1,11 +1,14 @@
-"""Jobs of a dead worker are taken up again, but not for ever."""
+"""Jobs of a dead worker are taken up again, but not for ever; a job that waits for another one begins soon after it."""
 
 import asyncio
+import time
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.db import connection
 
 from memoryconsole import worker
+from tests.domain.looking import in_another_connection
 
 
 def left_behind(attempts: int, lock: str | None = None, status: str = "doing") -> int:
@@ -43,3 +46,34 @@ def test_a_job_whose_like_is_waiting_already_is_given_up_for_that_one():
     other = left_behind(1)
     asyncio.run(one_round())
     assert (status_of(dead), status_of(waiting), status_of(other)) == ("failed", "todo", "todo")
+
+
+def end_of(job: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE procrastinate_jobs SET status = 'succeeded' WHERE id = %s", [job])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_job_begins_soon_after_the_one_it_waits_for():
+    first, second = left_behind(1), left_behind(0, status="todo")
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO procrastinate_workers DEFAULT VALUES RETURNING id")
+        alive = cursor.fetchone()[0]
+        cursor.execute("UPDATE procrastinate_jobs SET lock = 'one at a time'")
+        cursor.execute("UPDATE procrastinate_jobs SET worker_id = %s WHERE id = %s", [alive, first])
+
+    elsewhere = sync_to_async(in_another_connection)
+
+    async def waited() -> float:
+        work = asyncio.create_task(worker._work(worker.worker_app()))
+        await asyncio.sleep(1.5)
+        assert await elsewhere(status_of, second) == "todo"
+        await elsewhere(end_of, first)
+        start = time.monotonic()
+        while await elsewhere(status_of, second) == "todo" and time.monotonic() - start < 10:
+            await asyncio.sleep(0.05)
+        work.cancel()
+        await asyncio.wait([work])
+        return time.monotonic() - start
+
+    assert asyncio.run(waited()) < 3
