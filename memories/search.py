@@ -329,6 +329,9 @@ def _wanted(phrases: Sequence[Phrase], parameters: dict[str, Any]) -> str:
         parameters |= {name: phrase.words, f"{name}_pieces": " & ".join(phrase.pieces)}
         words = f"phraseto_tsquery(%(says_language)s::text::regconfig, %({name})s::text)"
         choices.append(f"({words} && %({name}_pieces)s::text::tsquery)" if phrase.pieces else words)
+        if phrase.parts:
+            parameters[f"{name}_parts"] = phrase.parts
+            choices.append(f"phraseto_tsquery(%(says_language)s::text::regconfig, %({name}_parts)s::text)")
     return " || ".join(choices)
 
 
