@@ -42,7 +42,7 @@ class Query:
     excluded: tuple[Phrase, ...] = ()
     """A hit says none of these."""
     prefix: str = ""
-    """The word still being typed, matched from its beginning."""
+    """The word still being typed, matched from its beginning; several with spaces between them."""
 
     @property
     def is_empty(self) -> bool:
