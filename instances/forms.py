@@ -68,8 +68,8 @@ class SettingsForm(forms.Form):
     embedder = forms.ChoiceField(
         label="Embeddings by",
         choices=Embedder.choices,
-        help_text="What makes vectors of texts, so that search finds meaning and not only words. "
-        "The default is OpenAI.",
+        help_text="What makes vectors of texts, so that search finds meaning and not only words. After a change "
+        "all vectors are made anew in the background; search uses the old ones until then. The default is OpenAI.",
     )
 
     openai_key = forms.CharField(

@@ -16,6 +16,8 @@ LEAD = 60
 # A cut may move this far to fall between two words.
 SNAP = 24
 WORD = r"[^\W_]"
+# Also inside of camelCase.
+BEGIN = rf"(?:(?<!{WORD})|(?-i:(?<=[a-z])(?=[A-Z])))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ def _patterns(stems: tuple[str, ...]) -> list[re.Pattern[str]]:
     pieces = [re.escape(stem.rstrip("*")) for stem in longest_first if RUN.search(stem)]
     patterns = []
     if words:
-        patterns.append(re.compile(rf"(?<!{WORD})({'|'.join(words)})", re.IGNORECASE))
+        patterns.append(re.compile(rf"{BEGIN}({'|'.join(words)})", re.IGNORECASE))
     if pieces:
         patterns.append(re.compile(f"(?=({'|'.join(pieces)}))", re.IGNORECASE))
     return patterns

@@ -19,6 +19,8 @@ MAX_EXCLUDED = 32
 JOINERS = "\u200c\u200d"
 PHRASE = r'["“„«]([^"“”„«»]+)["”“»]'
 TERM = re.compile(rf"((?<!\S)-)?{PHRASE}|((?<!\S)-(?=\w))?(\S+)")
+JOINT = re.compile(r"[./@:?=&#%~]+")
+COMPOUND = re.compile(rf"[\w-]+(?:{JOINT.pattern}[\w-]+)+")
 QUESTION_MARKS = ("?", "؟")
 
 
@@ -27,6 +29,8 @@ class Phrase(NamedTuple):
 
     words: str
     pieces: tuple[str, ...] = ()
+    parts: str = ""
+    """What an address, a path or a version consists of, when the phrase is one; it may be part of a longer one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class Query:
     excluded: tuple[Phrase, ...] = ()
     """A hit says none of these."""
     prefix: str = ""
-    """The word still being typed, matched from its beginning."""
+    """The word still being typed, matched from its beginning; several with spaces between them."""
 
     @property
     def is_empty(self) -> bool:
@@ -92,7 +96,9 @@ def _phrase(said: str) -> Phrase:
     found = [piece for run in RUN.findall(said.lower()) for piece in pieces(run)]
     # A single character is only the beginning of a piece.
     spelt = dict.fromkeys(f"'{piece}'" if len(piece) > 1 else f"'{piece}':*" for piece in found)
-    return Phrase(RUN.sub(" ", said).strip(), tuple(spelt))
+    # As the index has it: a dash before a number is no sign.
+    words = re.sub(r"(?<=[^\W_])-(?=\d)", " ", RUN.sub(" ", said)).strip()
+    return Phrase(words, tuple(spelt), JOINT.sub(" ", words) if not spelt and COMPOUND.fullmatch(words) else "")
 
 
 def _prefix(text: str, *, typing: bool) -> str:

@@ -37,7 +37,7 @@ from memories.search_sql import (
     statement,
 )
 from memories.sharing import SharedHit, search_shared
-from memories.spelling import corrected_query, similar_words
+from memories.spelling import Meant, corrected_query, similar_words
 from memoryconsole.postgres.halfvec import HalfVector
 from memoryconsole.reading import row_of
 
@@ -95,7 +95,7 @@ class Results:
     code: str = ""
     """The same in a word."""
     corrected: Mapping[str, str] = field(default_factory=dict)
-    """Words that are nowhere, and what was looked for instead."""
+    """Words that are nowhere, and what was looked for instead; an ellipsis stands for any ending."""
 
 
 def search(
@@ -116,11 +116,10 @@ def search(
         return Results([], 0, "vector", *why)
     used: Mode = mode if vector is not None else "keyword"
     hits, total, has_words = _page(scope, query, filters, used, vector, limit, offset)
-    corrected = similar_words(scope, query) if used != "vector" and not has_words else {}
-    if corrected:
-        query = corrected_query(query, corrected)
-        hits, total, _ = _page(scope, query, filters, used, vector, limit, offset)
-    return Results(hits, total, used, *why, corrected)
+    meant = similar_words(scope, query) if used != "vector" and not has_words else Meant()
+    if meant.shown:
+        hits, total, _ = _page(scope, corrected_query(query, meant), filters, used, vector, limit, offset)
+    return Results(hits, total, used, *why, meant.shown)
 
 
 def _page(
@@ -343,6 +342,9 @@ def _wanted(phrases: Sequence[Phrase], parameters: dict[str, Any]) -> str:
         parameters |= {name: phrase.words, f"{name}_pieces": " & ".join(phrase.pieces)}
         words = f"phraseto_tsquery(%(says_language)s::text::regconfig, %({name})s::text)"
         choices.append(f"({words} && %({name}_pieces)s::text::tsquery)" if phrase.pieces else words)
+        if phrase.parts:
+            parameters[f"{name}_parts"] = phrase.parts
+            choices.append(f"phraseto_tsquery(%(says_language)s::text::regconfig, %({name}_parts)s::text)")
     return " || ".join(choices)
 
 

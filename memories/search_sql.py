@@ -42,14 +42,15 @@ def quoted(word: str) -> str:
     return rf"'''' || replace(replace({word}, '\', '\\'), '''', '''''') || ''''"
 
 
-# The query's words, cut by the function that cut the chunks. The word still being typed counts from its beginning.
+# The query's words, cut by the function that cut the chunks. The word still being typed counts from its beginning,
+# and so do words that are nowhere as a whole.
 TYPED = """
 WITH typed AS MATERIALIZED (
     SELECT word, {quoted} AS quoted, ':' AS sign
     FROM unnest(tsvector_to_array(memories_words(%(language)s::text::regconfig, '', %(text)s::text, ''))) AS word
     UNION ALL
     SELECT word || '*', {quoted} || ':*', ''
-    FROM (VALUES (%(prefix)s::text)) AS p (word) WHERE word <> ''
+    FROM string_to_table(%(prefix)s::text, ' ') AS p (word)
     LIMIT 64
 ),
 -- The same words as they were typed, without those of which nothing was left.

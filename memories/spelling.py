@@ -1,13 +1,14 @@
-"""Words nobody wrote, and what was probably meant.
+"""Words nobody wrote, and what was probably meant: words that begin like it, that contain it, or that look like it.
 
-Known words are those of the newest chunks that may be read, fetched as one text. What looks like a word of the query is
-found here: a pattern over that text takes a tenth of the time PostgreSQL needs to count its words.
+Whether words begin like it is seen in the index. Otherwise known words are those of the newest chunks that may be read,
+fetched as one text. What looks like a word of the query is found here: a pattern over that text takes a tenth of the
+time PostgreSQL needs to count its words.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import connection
@@ -25,17 +26,53 @@ LOOKED_AT = 4 * SAMPLE
 ALIKE = 0.3
 # How far what was meant may be longer or shorter.
 STRETCH = 3
+# A word is recognised by so many letters at its beginning or inside of it; digits are rarely the same by chance.
+BEGINNING, BEGINNING_DIGITS = 4, 3
+INSIDE, INSIDE_DIGITS = 5, 4
+MOST_CONTAINING = 5
+HALVES = re.compile(r"[^\W\d_]+|\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """What to look for instead of words that are nowhere."""
+
+    replaced: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    begun: Sequence[str] = ()
+    """These are the beginnings of words."""
+
+    @property
+    def shown(self) -> dict[str, str]:
+        return {word: ", ".join(meant) for word, meant in self.replaced.items()} | {w: f"{w}…" for w in self.begun}
 
 
 class Word:
     """A word of the query, written as it is and as the index would know it."""
 
-    def __init__(self, text: str, cut: Sequence[str]) -> None:
+    def __init__(self, text: str, cut: Sequence[str], begins_one: bool = False) -> None:
         self.text = text
+        self.has_digits = any(c.isdigit() for c in text)
+        self.is_begun = begins_one and len(text) >= (BEGINNING_DIGITS if self.has_digits else BEGINNING)
         self.lengths = range(max(len(cut[0]) - STRETCH, 3), len(text) + STRETCH + 1)
+        self.stems = {text, *(stem for stem in cut[:1] if len(stem) + STRETCH >= len(text))}
         self.spellings = [trigrams(spelling) for spelling in {text, cut[0]}]
         shared = {each.strip() for spelling in self.spellings for each in spelling} - {text[0], cut[0][0]}
         self.shares = re.compile("|".join(map(re.escape, shared))).search
+
+    def containing(self, sample: str) -> list[str]:
+        """The stems it is part of, the most common ones first."""
+        least = INSIDE_DIGITS if self.has_digits else INSIDE
+        own = [rf"{re.escape(stem)}[^'\\]*" for stem in self.stems if len(stem) >= least and stem in sample]
+        # At the end of a longer word its own ending may have been cut off.
+        own += [re.escape(self.text[:-1])] if len(self.text) > least and f"{self.text[:-1]}'" in sample else []
+        found = Counter(re.findall(rf"'([^'\\]*(?:{'|'.join(own)}))'", sample)) if own else {}
+        return sorted(found, key=lambda stem: (-found[stem], stem))[:MOST_CONTAINING]
+
+    def contained(self, stems: Iterable[str]) -> list[str]:
+        """The longest stem that is most of it."""
+        least = max(INSIDE, len(self.text) // 2)
+        parts = [stem for stem in stems if len(stem) >= least and stem in self.text]
+        return [max(parts, key=len)] if parts else []
 
     def near(self, stems: Iterable[str]) -> list[str]:
         """Those worth comparing, which takes longer than all of this."""
@@ -60,7 +97,12 @@ READABLE = """(
 # A common word is seen among the newest chunks at once, where the index would list all that say it; of a rare one the
 # list is short. Arrays are selected, because a plan for unknown arrays is only kept if known ones look no cheaper.
 NOWHERE = f"""
-SELECT word, cut
+SELECT word, cut, (
+    SELECT true FROM memories_chunk c
+    WHERE c.instance_id = %(instance)s::uuid AND c.live AND c.words @@ ({quoted("word")} || ':*')::tsquery
+      AND {READABLE}
+    LIMIT 1
+) IS NOT NULL
 FROM unnest((SELECT %(words)s::text[])) AS word,
      LATERAL (SELECT tsvector_to_array(memories_words(%(language)s::text::regconfig, '', word, '')) AS cut) AS index,
      LATERAL (SELECT string_agg({quoted("piece")}, ' | ')::tsquery AS any_of FROM unnest(cut) AS piece) AS wanted
@@ -113,15 +155,37 @@ FROM unnest((SELECT %(words)s::text[]), (SELECT %(stems)s::text[])) AS meant (wo
 """
 
 
-def similar_words(scope: Scope, query: Query) -> dict[str, str]:
-    """For each word that is nowhere, the most similar word that is somewhere."""
+def similar_words(scope: Scope, query: Query) -> Meant:
+    """For each word that is nowhere, those somewhere that begin with it, contain it or look like it."""
     texts = list(dict.fromkeys(re.findall(r"[^\W_]{3,}", query.text.lower())))[:MOST_WORDS]
-    nowhere = [Word(*row) for row in _rows(scope, NOWHERE, words=texts)] if texts else []
-    if not nowhere:
+    halves = {text: found for text in texts if len(found := HALVES.findall(text)) > 1}
+    asked = [*texts, *(half for found in halves.values() for half in found)]
+    nowhere = {row[0]: Word(*row) for row in _rows(scope, NOWHERE, words=asked)} if asked else {}
+    begun = [text for text in texts if text in nowhere and nowhere[text].is_begun]
+    # "inv20311" where INV-20311 was written.
+    apart = {
+        text: [" ".join(found)] for text, found in halves.items() if text in nowhere and not nowhere.keys() & found
+    }
+    left = [nowhere[text] for text in texts if text in nowhere.keys() - begun - apart.keys()]
+    return Meant(apart | _replaced(scope, left), begun)
+
+
+def _replaced(scope: Scope, words: Sequence[Word]) -> dict[str, list[str]]:
+    """By how they are written: the index knows stems alone."""
+    if not words:
         return {}
     ((sample,),) = _rows(scope, SAMPLED)
-    meant = _meant(nowhere, sample)
-    return dict(_rows(scope, SPELT, words=[*meant], stems=[*meant.values()])) if meant else {}
+    alike = _alike(words, sample)
+    meant = {word: word.containing(sample) or alike.get(word.text, []) for word in words}
+    if not all(meant.values()):
+        long = {*re.findall(rf"'([^'\\]{{{INSIDE},}})'", sample)}
+        meant = {word: found or word.contained(long) for word, found in meant.items()}
+    pairs = [(word.text, stem) for word, stems in meant.items() for stem in stems]
+    spelt: dict[str, list[str]] = {}
+    if pairs:
+        for word, spelling in _rows(scope, SPELT, words=[word for word, _ in pairs], stems=[stem for _, stem in pairs]):
+            spelt.setdefault(word, []).append(spelling)
+    return spelt
 
 
 def _rows(scope: Scope, statement: str, **named: Any) -> list[tuple[Any, ...]]:
@@ -132,15 +196,15 @@ def _rows(scope: Scope, statement: str, **named: Any) -> list[tuple[Any, ...]]:
         return list(cursor.fetchall())
 
 
-def _meant(words: Sequence[Word], sample: str) -> dict[str, str]:
-    """The stem in the sample that each word is most like, the more common one of two."""
+def _alike(words: Sequence[Word], sample: str) -> dict[str, list[str]]:
+    """The stem in the sample that each word is most like, the longer or the more common one of two."""
     begin, go_on = ("|".join({word.text[part] for word in words}) for part in (slice(1), slice(1, 3)))
     stems = Counter(re.findall(rf"'((?:{begin}|.(?:{go_on}))[^'\\]+)'", sample))
     meant = {}
     for word in words:
-        alike = [(-word.likeness(stem), -stems[stem], stem) for stem in word.near(stems)]
+        alike = [(-word.likeness(stem), -len(stem), -stems[stem], stem) for stem in word.near(stems)]
         if alike and -min(alike)[0] >= ALIKE:
-            meant[word.text] = min(alike)[2]
+            meant[word.text] = [min(alike)[3]]
     return meant
 
 
@@ -149,6 +213,7 @@ def trigrams(word: str) -> set[str]:
     return {padded[n : n + 3] for n in range(len(padded) - 2)}
 
 
-def corrected_query(query: Query, corrected: Mapping[str, str]) -> Query:
-    words = [corrected.get(word.lower(), word) for word in query.text.split()]
-    return replace(query, text=" ".join([*words, *corrected.values()]), prefix="")
+def corrected_query(query: Query, meant: Meant) -> Query:
+    instead = {word: " ".join(found) for word, found in meant.replaced.items()}
+    words = [instead.get(word.lower(), word) for word in query.text.split()]
+    return replace(query, text=" ".join([*words, *instead.values()]), prefix=" ".join(meant.begun))

@@ -24,6 +24,7 @@ from memories.search_sql import CONTEXT_WEIGHT, PLAIN_DEPTH, VECTOR_DEPTH
 RRF_K = 60
 KEY_PROBLEMS = {"no_key", "no_azure", "unauthorized"}
 BY_RANK = Order(())
+MEANING = "Meaning"
 # What the numbers of an explanation are rounded to, before they are added up.
 DIGITS = 5
 
@@ -45,6 +46,11 @@ class ShownHit:
     origin: Instance | None
     matched: list[str]
     parts: list[Part]
+
+    @property
+    def is_by_meaning(self) -> bool:
+        """Its vector alone speaks for it."""
+        return not self.matched and self.parts[0].title == MEANING and self.parts[0].rank is not None
 
     @property
     def score(self) -> float:
@@ -136,12 +142,12 @@ def _parts(found: Found, *, is_hybrid: bool) -> list[Part]:
     cosine = f"cosine {found.similarity:.4f}" if found.similarity is not None else far
     words = f"score {found.keyword_score:.2f}" if found.keyword_score is not None else "no word of the search"
     return [
-        Part("Meaning", found.vector_rank, cosine, _formula(found.vector_rank), round(found.vector_rrf, DIGITS)),
+        Part(MEANING, found.vector_rank, cosine, _formula(found.vector_rank), round(found.vector_rrf, DIGITS)),
         Part("Words", found.keyword_rank, words, _formula(found.keyword_rank), round(found.keyword_rrf, DIGITS)),
         Part(
             "Context",
             found.context_rank,
-            "neighbours, conversation and speaker",
+            "words and meaning together with neighbours, conversation, speaker and subject",
             f"{CONTEXT_WEIGHT}/({RRF_K}+{found.context_rank})" if found.context_rank else "",
             round(found.context_rrf, DIGITS),
         ),

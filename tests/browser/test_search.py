@@ -168,3 +168,26 @@ def test_a_search_without_scripts(console: Console, page: Page) -> None:
     plain.get_by_role("link", name="Clear", exact=True).click()
     expect(plain.locator(".count").get_by_text("3 memories")).to_be_visible()
     context.close()
+
+
+def test_filters_in_force_leave_the_results_in_sight(console: Console, page: Page) -> None:
+    slug = console.instance("phone-bot", *MEMORIES)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"/memory?instance={slug}&search=contract&minImportance=2")
+    expect(page.get_by_text("Importance from: 2")).to_be_in_viewport()
+    expect(page.get_by_text("2 results", exact=True)).to_be_in_viewport()
+    page.set_viewport_size({"width": 1280, "height": 900})
+    box, button = page.get_by_role("searchbox").bounding_box(), page.locator(".more-filters > summary").bounding_box()
+    assert box
+    assert button
+    assert button["x"] > box["x"] + box["width"]
+    assert abs(button["y"] + button["height"] / 2 - box["y"] - box["height"] / 2) < 2
+
+
+def test_the_settings_say_that_vectors_are_missing(console: Console, page: Page) -> None:
+    slug = console.instance("unembedded-bot", *MEMORIES)
+    console.manage("shell", "-c", LATER.format(slug=slug))
+    page.goto(f"/instances/{slug}/settings")
+    expect(page.get_by_text("3 memories have no vector yet")).to_be_visible()
+    page.get_by_role("button", name="Embed now").click()
+    expect(page.get_by_text(re.compile("pieces of text have a vector now"))).to_be_visible(timeout=20_000)

@@ -14,7 +14,7 @@ from memories.models import Memory
 from memories.search import search
 from memories.spelling import Word
 from memories.store import change
-from tests.domain.looking import find
+from tests.domain.looking import find, texts
 from tests.factories import make_instance, make_memories, make_memory, make_user, scope_of
 
 pytestmark = pytest.mark.django_db
@@ -79,6 +79,59 @@ def test_what_is_no_longer_said_is_no_suggestion(bot: Instance) -> None:
     Memory.objects.filter(id=memories[2].id).update(status="superseded")
     for typed in ("lighthuose", "windmlil", "cathedrla"):
         assert find(bot, typed).corrected == {}
+
+
+@pytest.mark.parametrize(
+    ("language", "content", "typed", "looked_for"),
+    [
+        ("english", "Parcel 1Z999AA10123456784 came back", "1z999", "1z999…"),
+        ("english", "Parcel 1Z999AA10123456784 came back", "123456784", "1z999aa10123456784"),
+        ("english", "Invoice INV-20311 was paid", "2031", "2031…"),
+        ("english", "Invoice INV-20311 was paid", "inv20311", "inv 20311"),
+        ("english", "The hotline is +49 30 1234567", "0301234567", "1234567"),
+        ("english", "We use postgresql, not a post", "postgrs", "postgresql"),
+        ("english", "Frau Müller, Gartenstraße 12", "straße", "gartenstraße"),
+        ("german", "Herr Schäfer hat eine Nussallergie", "nuss", "nuss…"),
+        ("german", "Die Krankenversicherung zahlt", "versicherung", "krankenversicherung"),
+        ("german", "Die Versicherung zahlt", "versicherungsnummer", "versicherung"),
+        ("simple", "يجب إرسال الفاتورة", "فاتورة", "الفاتورة"),
+    ],
+)
+def test_part_of_a_word_finds_it(language: str, content: str, typed: str, looked_for: str) -> None:
+    bot = make_instance(language=language)
+    make_memory(bot, content)
+    make_memory(bot, "Something else altogether")
+    results = find(bot, typed)
+    assert (texts(results), results.corrected) == ([content], {typed: looked_for})
+
+
+def test_all_words_that_contain_it_are_looked_for(bot: Instance) -> None:
+    for content in ("Die Hauptstraße ist gesperrt", "Die Gartenstraße ist offen", "Die Hauptstraße wird gebaut"):
+        make_memory(bot, content)
+    results = find(bot, "straße")
+    assert (len(results.hits), results.corrected) == (3, {"straße": "hauptstraße, gartenstraße"})
+
+
+@pytest.mark.parametrize("typed", ["cat", "pets", "arpet", "12"])
+def test_a_few_letters_are_not_part_of_a_word(bot: Instance, typed: str) -> None:
+    make_memory(bot, "The category of the carpets is 4123")
+    assert find(bot, typed).corrected.get(typed, "") in {"", "carpets"}
+
+
+def test_a_beginning_is_found_in_an_old_memory(bot: Instance) -> None:
+    make_memory(bot, "Alice painted a nighthouse")
+    make_memories(bot, 1_100)
+    results = find(bot, "nightho")
+    assert (texts(results), results.corrected) == (["Alice painted a nighthouse"], {"nightho": "nightho…"})
+
+
+def test_a_private_beginning_is_its_owners(bot: Instance) -> None:
+    make_memory(bot, "Bob fears the lighthouse", visibility="private", owner="bob")
+    told = {}
+    for name in ("alice", "bob"):
+        scope = scope_of(bot, actor_of_user(make_user(name, bot)))
+        told[name] = [search(scope, typed, Filters()).corrected for typed in ("lightho", "ghthouse")]
+    assert told == {"alice": [{}, {}], "bob": [{"lightho": "lightho…"}, {"ghthouse": "lighthouse"}]}
 
 
 @given(st.text("abcdé", min_size=3, max_size=9), st.text("abcdé", min_size=3, max_size=9))

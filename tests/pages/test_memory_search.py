@@ -85,6 +85,16 @@ def test_hybrid_search_says_so(alice: Client, offline: Instance) -> None:
     assert "Keyword only" not in html
 
 
+def test_what_says_no_word_of_the_search_is_labelled(alice: Client, offline: Instance) -> None:
+    make_memory(offline, "Alice prefers tables.")
+    make_memory(offline, "Bob prefers charts.")
+    assert "by meaning alone" not in text(alice, "search=tables")
+    embed(offline)
+    first, second = text(alice, "search=tables").split('<details class="explain">')[1:]
+    assert "by meaning alone" not in first
+    assert "by meaning alone" in second
+
+
 def numbers(html: str) -> list[float]:
     """The column of an explanation that adds up, with the sum last."""
     table = html.split('<details class="explain">')[1].split("</details>")[0]
