@@ -10,7 +10,9 @@ from semantic_text_splitter import TextSplitter
 CAPACITY = 1600
 OVERLAP = 320
 
-IDEOGRAPHS = "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+# With the marks that repeat an ideograph, without the dot between two names.
+KANA = "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
+IDEOGRAPHS = f"{KANA}\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 ALPHABETS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 RUN = re.compile(f"[{IDEOGRAPHS}]+|[{ALPHABETS}]+")
 # Vowel signs, points and accents that stand on their own belong to the word, but Python's `\w` does not know them.

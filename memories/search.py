@@ -327,7 +327,7 @@ def _wanted(phrases: Sequence[Phrase], parameters: dict[str, Any]) -> str:
     for phrase in phrases:
         name = f"says{len(parameters)}"
         parameters |= {name: phrase.words, f"{name}_pieces": " & ".join(phrase.pieces)}
-        words = f"phraseto_tsquery(%(says_language)s::text::regconfig, %({name})s::text)"
+        words = f"phraseto_tsquery(%(says_language)s::text::regconfig, memories_folded(%({name})s::text))"
         choices.append(f"({words} && %({name}_pieces)s::text::tsquery)" if phrase.pieces else words)
     return " || ".join(choices)
 
