@@ -1,4 +1,4 @@
-"""Cutting a memory into the pieces that are searched, and reading who said it."""
+"""Cutting a memory into the pieces that are searched, and reading who said it and when."""
 
 import re
 from datetime import datetime
@@ -10,13 +10,21 @@ from semantic_text_splitter import TextSplitter
 CAPACITY = 1600
 OVERLAP = 320
 
-IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+# With the marks that repeat an ideograph, without the dot between two names.
+KANA = "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
+IDEOGRAPHS = f"{KANA}\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 ALPHABETS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 RUN = re.compile(f"[{IDEOGRAPHS}]+|[{ALPHABETS}]+")
-WORD = re.compile(rf"[^\W_{ALPHABETS}{IDEOGRAPHS}]+")
+# Vowel signs, points and accents that stand on their own belong to the word, but Python's `\w` does not know them.
+MARKS = "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0971-\u0dff"
+LETTERS = rf"[^\W_{ALPHABETS}{IDEOGRAPHS}]"
+WORD = re.compile(rf"{LETTERS}+(?:[{MARKS}]+{LETTERS}*)*")
 
-# "Name: what was said", perhaps after a time in brackets. At most three words, the first starting with a letter.
-SPEAKER = re.compile(r"^\s*(?:\[[^\]\n]{0,60}\]\s*)?([^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}):\s")
+# "Name: what was said", perhaps after a time in brackets. At most three words, the first starting with a letter. A wide
+# colon needs no space, but where words have none between them a name is short.
+NAMED = rf"[\w{MARKS}.'’-]"
+NAME = rf"[^\W\d_](?:{NAMED}*(?: {NAMED}+){{0,2}}(?=:\s)|{NAMED}{{0,7}}(?=：))"
+SPEAKER = re.compile(rf"^\s*(\[[^\]\n]{{0,60}}\]\s*)?({NAME})")
 
 
 @cache
@@ -31,7 +39,13 @@ def split(content: str) -> list[str]:
 
 def speaker(content: str) -> str:
     match = SPEAKER.match(content)
-    return match[1] if match else ""
+    return match[2] if match else ""
+
+
+def undated(content: str) -> str:
+    """What was said, without the time in brackets before who said it."""
+    match = SPEAKER.match(content)
+    return content[match.end(1) :] if match and re.search(r"\d", match[1] or "") else content
 
 
 def day_in_words(moment: datetime) -> str:

@@ -9,13 +9,13 @@ from itertools import takewhile
 
 from django.utils.safestring import SafeString
 
-from memories.chunking import RUN
+from memories.chunking import MARKS, RUN
 
 WINDOW = 280
 LEAD = 60
 # A cut may move this far to fall between two words.
 SNAP = 24
-WORD = r"[^\W_]"
+WORD = rf"(?:[^\W_]|[{MARKS}])"
 # Also inside of camelCase.
 BEGIN = rf"(?:(?<!{WORD})|(?-i:(?<=[a-z])(?=[A-Z])))"
 

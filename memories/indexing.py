@@ -15,7 +15,7 @@ from procrastinate.contrib.django import app
 from accounts.access import Scope
 from conversations.models import Conversation
 from memories import copying
-from memories.chunking import day_in_words, speaker, split, word_count
+from memories.chunking import day_in_words, speaker, split, undated, word_count
 from memories.models import Chunk, Memory, MemoryVersion
 from memories.vocabulary import Status
 from memoryconsole.ids import uuid7
@@ -84,7 +84,7 @@ def use_language_soon(scope: Scope) -> None:
 
 def embedded_text(who: str, content: str) -> str:
     """Who is part of what a text means; when is not, and makes vectors worse (see docs/search.md)."""
-    return f"{who}: {content}" if who and speaker(content) != who else content
+    return f"{who}: {content}" if who and speaker(content) != who else undated(content)
 
 
 def text_to_embed(memory: Memory) -> str:

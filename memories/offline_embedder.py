@@ -14,14 +14,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 from zlib import crc32
 
-from memories.chunking import ALPHABETS, IDEOGRAPHS
+from memories.chunking import ALPHABETS, IDEOGRAPHS, WORD
 
 MODEL = "offline-hash-1"
 DIMENSIONS = 384
 PADDED = 1536
 
 # Scripts written without spaces: words cannot be cut out, so pairs of ideographs or threes of letters stand for them.
-_PIECE = re.compile(rf"[{IDEOGRAPHS}]+|[{ALPHABETS}]+|[^\W_{IDEOGRAPHS}{ALPHABETS}]+")
+_PIECE = re.compile(rf"[{IDEOGRAPHS}]+|[{ALPHABETS}]+|{WORD.pattern}")
 _IS_IDEOGRAPHS = re.compile(rf"[{IDEOGRAPHS}]")
 _IS_ALPHABET = re.compile(rf"[{ALPHABETS}]")
 

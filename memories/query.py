@@ -1,8 +1,8 @@
 """What a person typed, as the search statement takes it.
 
 Words are cut in the database by the function that also cut the chunks, so both sides always agree; here only the
-operators are read: "a phrase", -without, or, and the word that is still being typed. A question has none: it quotes
-what it asks about, and its dashes are dashes.
+operators are read: "a phrase", -without, or, and the word that is still being typed. A question has none, nor has a
+sentence of a script without spaces: it quotes what it is about, and its dashes are dashes.
 """
 
 import re
@@ -10,7 +10,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from memories.chunking import IDEOGRAPHS, RUN, pieces
+from memories.chunking import ALPHABETS, IDEOGRAPHS, RUN, pieces
 
 MAX_CHARACTERS = 2000
 MAX_REQUIRED = 8
@@ -21,7 +21,11 @@ PHRASE = r'["“„«]([^"“”„«»]+)["”“»]'
 TERM = re.compile(rf"((?<!\S)-)?{PHRASE}|((?<!\S)-(?=\w))?(\S+)")
 JOINT = re.compile(r"[./@:?=&#%~]+")
 COMPOUND = re.compile(rf"[\w-]+(?:{JOINT.pattern}[\w-]+)+")
-QUESTION_MARKS = ("?", "؟")
+# Greek asks with what is a semicolon elsewhere.
+QUESTION = re.compile(r"[?؟፧][\"”“»)]*$|[\u0370-\u03ff][\"”»)]*;$")
+# Where there are no spaces a question often ends like any sentence, but what is more than a few words is one.
+SENTENCE = re.compile(rf"[{IDEOGRAPHS}]{{8}}|[{ALPHABETS}]{{16}}")
+EXCLUDED = re.compile(r"(?<!\S)-(?=\w)")
 
 
 class Phrase(NamedTuple):
@@ -88,8 +92,10 @@ def _clean(raw: str) -> str:
 
 
 def _is_question(text: str) -> bool:
-    """Ends like one, and not all of it is a phrase to look for."""
-    return text.endswith(QUESTION_MARKS) and bool(re.search(r"\w", re.sub(PHRASE, "", text)))
+    """Ends like one or is a sentence, and not all of it is a phrase to look for."""
+    around = re.sub(PHRASE, " ", text)
+    is_sentence = SENTENCE.search(around) and not EXCLUDED.search(around)
+    return bool(re.search(r"\w", around) and (QUESTION.search(text) or is_sentence))
 
 
 def _phrase(said: str) -> Phrase:

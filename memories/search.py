@@ -332,6 +332,7 @@ SAYING = """id IN (
 # A phrase of nothing but stop words is no condition.
 SAYS = f"({SAYING} OR numnode((SELECT {{wanted}})) = 0)"
 SAYS_NOT = f"NOT {SAYING}"
+SAID = "phraseto_tsquery(%(says_language)s::text::regconfig, memories_folded(%({name})s::text))"
 
 
 def _wanted(phrases: Sequence[Phrase], parameters: dict[str, Any]) -> str:
@@ -340,11 +341,11 @@ def _wanted(phrases: Sequence[Phrase], parameters: dict[str, Any]) -> str:
     for phrase in phrases:
         name = f"says{len(parameters)}"
         parameters |= {name: phrase.words, f"{name}_pieces": " & ".join(phrase.pieces)}
-        words = f"phraseto_tsquery(%(says_language)s::text::regconfig, %({name})s::text)"
+        words = SAID.format(name=name)
         choices.append(f"({words} && %({name}_pieces)s::text::tsquery)" if phrase.pieces else words)
         if phrase.parts:
             parameters[f"{name}_parts"] = phrase.parts
-            choices.append(f"phraseto_tsquery(%(says_language)s::text::regconfig, %({name}_parts)s::text)")
+            choices.append(SAID.format(name=f"{name}_parts"))
     return " || ".join(choices)
 
 

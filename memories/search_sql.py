@@ -9,6 +9,7 @@ depends on the query alone is computed once in a materialised step, not per row.
 
 from functools import lru_cache
 
+from memories.chunking import ALPHABETS, IDEOGRAPHS, MARKS
 from memories.models import Memory
 from memories.narrowing import Narrowing
 from memoryconsole.reading import columns_of
@@ -37,6 +38,12 @@ FROM memories_memorycount WHERE instance_id = %s
 """
 
 
+# The pieces that stand for words in scripts without spaces.
+UNSPACED = f"[{IDEOGRAPHS}]{{2}}|[{ALPHABETS}]{{3}}"
+# PostgreSQL takes the longest alternative, not the first.
+FIRST_WORD = rf"{UNSPACED}|(?!{UNSPACED})[\w{MARKS}]+"
+
+
 def quoted(word: str) -> str:
     """SQL that writes the word in this column as a text-search query takes it."""
     return rf"'''' || replace(replace({word}, '\', '\\'), '''', '''''') || ''''"
@@ -55,15 +62,17 @@ WITH typed AS MATERIALIZED (
 ),
 -- The same words as they were typed, without those of which nothing was left.
 asked AS MATERIALIZED (
-    SELECT word FROM regexp_split_to_table(left(lower(%(text)s::text), 500), '\\W+') AS asked (word)
+    SELECT word FROM regexp_split_to_table(left(lower(%(text)s::text), 500), '[^\\w{marks}]+') AS asked (word)
     WHERE EXISTS (SELECT FROM typed t WHERE length(t.word) > 1 AND starts_with(asked.word, left(t.word, -1)))
+    UNION ALL
+    SELECT word FROM typed WHERE %(text)s::text ~ '{unspaced}' AND word ~ '^({unspaced})$'
 ),
 point AS MATERIALIZED (SELECT %(vector)s::halfvec(1536) AS wanted),
 average AS MATERIALIZED (
     SELECT greatest(avg(length), 1)::float8 AS length
     FROM (SELECT length FROM memories_chunk WHERE instance_id = %(instance)s::uuid ORDER BY id LIMIT 300) AS sample
 ),
-""".format(quoted=quoted("word"))
+""".format(quoted=quoted("word"), marks=MARKS, unspaced=UNSPACED)
 
 # Which chunks count at all.
 CHUNKS = """
@@ -278,13 +287,16 @@ everyone AS MATERIALIZED (
     GROUP BY memory_id, conversation, place, pinned, importance, updated_at
 ),
 -- How it is said; its first chunk tells. From the few hundred candidates to their chunks: the other way round every
--- chunk with one of the words would be read. The query may name who said it or what it begins with, its subject.
+-- chunk with one of the words would be read. The query may name who said it or what it begins with, its subject. The
+-- pieces of scripts without spaces have no weight that would tell who said it: there the beginning tells.
 said AS MATERIALIZED (
     SELECT x.*, c.about, c.turn, c.question, c.length
     FROM everyone x LEFT JOIN LATERAL (
-        SELECT c.who <> '' AND c.words @@ (SELECT string_agg(quoted || sign || 'A', ' | ')::tsquery FROM term)
-               OR lower(substring(left(c.content, 40), '\\w+')) = ANY (SELECT word FROM asked) AS about,
-               c.who <> '' AND strpos(left(c.content, 300), c.who || ':') > 0 AS turn,
+        SELECT c.who <> '' AND c.who !~ '{unspaced}'
+               AND c.words @@ (SELECT string_agg(quoted || sign || 'A', ' | ')::tsquery FROM term)
+               OR lower(substring(left(c.content, 40), '{first_word}')) = ANY (SELECT word FROM asked) AS about,
+               c.who <> '' AND (strpos(left(c.content, 300), c.who || ':') > 0
+                                OR strpos(left(c.content, 300), c.who || '：') > 0) AS turn,
                right(c.content, 1) IN ('?', '？', '؟') AS question, greatest(c.length, 1) AS length
         FROM memories_chunk c
         WHERE c.instance_id = %(instance)s::uuid AND c.memory_id = x.memory_id AND c.position = 0
@@ -376,6 +388,8 @@ def statement(
         context_weight=CONTEXT_WEIGHT,
         reader=READER if has_reader else "",
         narrowed=narrowing.of("m.id"),
+        unspaced=UNSPACED,
+        first_word=FIRST_WORD,
     )
     parts = [
         TYPED,

@@ -147,7 +147,7 @@ SELECT word, coalesce((
         LIMIT 3
     ) AS examples, ts_parse('default', lower(concat_ws(' ', who, content, about)))
     WHERE (left(token, 1) = left(stem, 1) OR substr(token, 2, 2) = substr(stem, 2, 2))
-      AND stem = ANY(tsvector_to_array(to_tsvector(%(language)s::text::regconfig, token)))
+      AND stem = ANY(tsvector_to_array(to_tsvector(%(language)s::text::regconfig, memories_folded(token))))
     ORDER BY similarity(token, word) DESC, token
     LIMIT 1
 ), stem)

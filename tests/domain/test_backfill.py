@@ -43,6 +43,13 @@ def test_the_speaker_is_embedded_once(bot: Instance, openai: OpenAIServer) -> No
     assert sorted(openai.embedded()) == ["Carol: I like tea", "dave: Likes coffee"]
 
 
+def test_when_it_was_said_is_not_embedded(bot: Instance, openai: OpenAIServer) -> None:
+    make_memory(bot, "[8 May 2023] Carol: I like tea")
+    make_memory(bot, "[9 May 2023] Carol: I like tea")
+    embed_pending(scope_of(bot))
+    assert openai.embedded() == ["Carol: I like tea"]
+
+
 def test_the_same_text_is_embedded_once(bot: Instance, openai: OpenAIServer) -> None:
     make_memory(bot, "Alice likes tea")
     make_memory(bot, "Alice likes tea", category="fact")

@@ -8,7 +8,7 @@ from django.db import connection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memories.chunking import CAPACITY, OVERLAP, RUN, day_in_words, pieces, speaker, split, word_count
+from memories.chunking import CAPACITY, OVERLAP, RUN, day_in_words, pieces, speaker, split, undated, word_count
 
 PARAGRAPH = "Alice has moved to Bern and looks after two cats there, both of them old and one of them blind. "
 
@@ -54,6 +54,10 @@ def test_nothing_is_lost(text: str, times: int) -> None:
         ("Dr. Ann O'Hara: rest for a week", "Dr. Ann O'Hara"),
         ("José: hola", "José"),
         ("小明: 我喜欢茶", "小明"),
+        ("小明：我喜欢茶", "小明"),
+        ("[8 May 2023] 小明：我喜欢茶", "小明"),
+        ("他昨天告诉了我们这些事情：下雨", ""),
+        ("मीना: मुझे चाय पसंद है", "मीना"),
         ("http://example.org says so", ""),
         ("12:30 is lunch", ""),
         ("10 things to know: one", ""),
@@ -65,6 +69,20 @@ def test_nothing_is_lost(text: str, times: int) -> None:
 )
 def test_who_says_it(content: str, name: str) -> None:
     assert speaker(content) == name
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("[1:56 pm on 8 May, 2023] Alice: I like tea", "Alice: I like tea"),
+        ("[8:30] 小明：我喜欢茶", "小明：我喜欢茶"),
+        ("[urgent] Alice: I like tea", "[urgent] Alice: I like tea"),
+        ("[8 May 2023] tea was served", "[8 May 2023] tea was served"),
+        ("Alice: [8 May] was fine", "Alice: [8 May] was fine"),
+    ],
+)
+def test_when_it_was_said_is_left_out(content: str, said: str) -> None:
+    assert undated(content) == said
 
 
 def test_the_day_is_written_as_questions_ask_for_it() -> None:

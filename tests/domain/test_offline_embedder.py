@@ -50,6 +50,7 @@ def test_words_whose_hashes_cancel_out_have_a_direction_too() -> None:
         ("她喜欢喝绿茶", "绿茶", "服务器在三楼"),
         ("ฉันชอบชาเขียว", "ชาเขียว", "ห้องประชุมอยู่ชั้นสาม"),
         ("Caf\u0065\u0301 Central", "CAFÉ CENTRAL", "Bar Peripheral"),
+        ("मीना को दिल्ली पसंद है", "दिल्ली", "दाल लाल"),
         ("Order 48213 is late", "48213", "48999"),
     ],
 )

@@ -47,6 +47,9 @@ def test_every_word_counts_and_none_is_required() -> None:
         ('"茶"', "茶", [[Phrase("", ("'茶':*",))]], []),
         ('"green 绿茶"', "green 绿茶", [[Phrase("green", ("'绿茶'",))]], []),
         ("tea -绿茶好", "tea", [], [Phrase("", ("'绿茶'", "'茶好'"))]),
+        ('请问 "green tea"', "请问 green tea", [[TEA]], []),
+        ("今天我们一起去喝什么 -绿茶", "今天我们一起去喝什么", [], [Phrase("", ("'绿茶'",))]),
+        ('"green tea";', "green tea ;", [[TEA]], []),
     ],
 )
 def test_operators(typed: str, text: str, required: list[list[Phrase]], excluded: list[Phrase]) -> None:
@@ -58,7 +61,17 @@ def test_operators(typed: str, text: str, required: list[list[Phrase]], excluded
 
 @pytest.mark.parametrize(
     "typed",
-    ['Who drinks "green tea"?', "Tee- und -tassen?", "Was heißt „Tee“-Kanne?", "“绿茶”是什么?", "من يشرب «الشاي»؟"],
+    [
+        'Who drinks "green tea"?',
+        'Who wrote "What is tea?"',
+        "Tee- und -tassen?",
+        "Was heißt „Tee“-Kanne?",
+        "“绿茶”是什么?",
+        "请问谁最喜欢喝的是“绿茶”",
+        'ใครเป็นคนที่ชอบดื่ม "ชาเขียว" มากที่สุด',
+        "من يشرب «الشاي»؟",
+        "Ποιος πίνει «πράσινο τσάι»;",
+    ],
 )
 def test_a_question_has_no_operators(typed: str) -> None:
     query = read_query(typed, typing=True)

@@ -51,6 +51,17 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("size")]
         ("آلیس می‌خواهد چای بنوشد", "می‌خواهد"),
         ("Cafe\u0301 au lait", "café"),
         ("Ζώα και φυτά", "φυτά"),
+        ("ΖΩΑ ΚΑΙ ΦΥΤΑ ΌΛΑ", "φυτά όλα"),
+        ("كَتَبَتْ أليس الـكـتـاب", "الكتاب"),
+        ("احمد يحب الشاي", "أحمد"),
+        ("שָׁלוֹם עולם", "שלום"),
+        ("दिल्ली में चाय १९४७ से", "1947"),
+        ("दिल्ली में चाय", "दिल्ली"),
+        ("Ёжик в тумане", "ежик"),
+        ("Iaşi este un oraş", "Iași"),
+        ("Işık hızlı gider", "ışık"),
+        ("佐々木さんは茶が好き", "佐々木"),
+        ("The Donau\u00addampfer sails", "Donaudampfer"),
     ],
 )
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
@@ -118,9 +129,20 @@ def test_more_words_weigh_more(bot: Instance) -> None:
         ("Tea is green in spring.", "Is tea green in spring?", "When is tea green?"),
         ("茶在春天是绿色的。", "茶在春天是绿色吗？", "茶在春天"),
         ("Alice thanked Carol for tea", "Carol thanked Alice for tea", "What did Alice say about tea?"),
+        ("小明感谢小红的茶", "小红感谢小明的茶", "小明 茶"),
+        ("मीना ने राम को चाय दी", "राम ने मीना को चाय दी", "मीना और चाय"),
         ("Alice: Carol likes tea", "Carol: Alice likes tea", "What did Alice say about tea?"),
+        ("小明：小红喜欢茶", "小红：小明喜欢茶", "小明说喜欢什么"),
     ],
-    ids=["an answer, not a question", "in any script", "its subject", "who said it"],
+    ids=[
+        "an answer, not a question",
+        "in any script",
+        "its subject",
+        "its subject without spaces",
+        "its subject with vowel signs",
+        "who said it",
+        "who said it without spaces",
+    ],
 )
 def test_of_the_same_words(bot: Instance, better: str, other: str, query: str) -> None:
     for content in (better, other, "Something else entirely, and of some length"):
@@ -142,6 +164,14 @@ def test_turns_lend_more_to_their_neighbours_than_facts(bot: Instance) -> None:
         for content in ("A zeppelin landed", "It was red"):
             make_memory(bot, f"{speaker}{content}", sourceConversationId=str(conversation.id))
     assert texts(find(bot, "zeppelin"))[2:] == ["Alice: It was red", "It was red"]
+
+
+def test_a_wide_colon_makes_a_turn_too(bot: Instance) -> None:
+    for name, speaker in (("turns", "小明："), ("facts", "")):
+        conversation = make_conversation(bot, externalId=name)
+        for content in ("飞艇降落了", "很红"):
+            make_memory(bot, f"{speaker}{content}", sourceConversationId=str(conversation.id))
+    assert texts(find(bot, "飞艇降落"))[2:] == ["小明：很红", "很红"]
 
 
 @pytest.mark.parametrize("first", [{"pinned": True}, {"importance": 9}])
@@ -179,6 +209,12 @@ def test_a_question_quotes_what_it_asks_about(bot: Instance) -> None:
     make_memory(bot, "Alice read Becoming in May")
     assert texts(find(bot, 'When did Alice read "Becoming Nicole"?')) == ["Alice read Becoming in May"]
     assert find(bot, '"Becoming Nicole"?').hits == [], "but for a question that is nothing else"
+
+
+def test_a_phrase_is_found_in_another_spelling(bot: Instance) -> None:
+    make_memory(bot, "قال أحمد: الشّاي الأخضر")
+    make_memory(bot, "الأخضر هو الشاي")
+    assert texts(find(bot, '"الشاي الاخضر"')) == ["قال أحمد: الشّاي الأخضر"]
 
 
 def test_phrases_may_be_alternatives(bot: Instance) -> None:
