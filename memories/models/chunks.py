@@ -42,7 +42,7 @@ class Chunk(InstanceOwned):
             models.Index("instance", "memory_id", "position", name="chunk_of_memory"),
             models.Index("instance", "version_id", condition=Q(version_id__isnull=False), name="chunk_of_version"),
             models.Index("instance", "text_hash", name="chunk_same_text"),
-            GinIndex(F("instance"), F("words"), name="chunk_words"),
+            GinIndex(F("instance"), F("words"), gin_pending_list_limit=256, name="chunk_words"),
         ]
 
     def __str__(self) -> str:

@@ -378,3 +378,15 @@ def test_in_parallel_no_two_have_the_same_place(bot: Instance, four_at_once: Thr
 
     list(four_at_once.map(lambda n: in_another_connection(add, n), range(20)))
     assert places(bot) == list(range(1, 21))
+
+
+def test_new_words_are_soon_where_search_finds_them_at_once(bot: Instance) -> None:
+    """Every search reads the list of new words to its end, those of other instances included: it stays short."""
+    drafts = [read(MemoryDraft, {"content": f"Customer {n} called about order {n * 7}"}) for n in range(500)]
+    for _ in range(6):
+        save_many(scope_of(bot), drafts)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT gin_clean_pending_list('chunk_words') * current_setting('block_size')::int")
+        assert cursor.fetchone()[0] <= 256 * 1024
+        cursor.execute("SELECT reloptions FROM pg_class WHERE relname = 'memories_chunk'")
+        assert "autovacuum_analyze_threshold=500" in cursor.fetchone()[0]
