@@ -51,8 +51,9 @@ TRUST, TRUST_OFFLINE = 0.4, 0.2
 # How many of those nearest by sketch are put in order by their vectors: the more there are, the more look alike. In
 # steps, because every number is a statement of its own, whose plan is kept.
 RERANK, RERANK_PER_ROOT, RERANK_STEP = 600, 6, 200
-# Filters are wide when they leave more than one in so many.
-WIDE_ONE_IN = 10
+# Filters are wide when they leave more than one in so many. Narrow ones leave less: it is cheaper to begin with that,
+# unless it is much of a small instance.
+WIDE_ONE_IN, NARROW_ONE_IN, MUCH_ONE_IN = 10, 25, 4
 
 
 class Found(NamedTuple):
@@ -283,11 +284,19 @@ def _form(
     allowed = _allowed(scope, filters, query, parameters)
     if is_small:
         return SCOPED, only(allowed), most
-    much = sizes.all // WIDE_ONE_IN
-    passing = _count(allowed, parameters, at_most=max(EXACT_UP_TO, much) + 1)
-    if passing <= EXACT_UP_TO:
-        return SCOPED, only(allowed), most
-    return (WIDE, each_if(allowed), most) if passing > much else (LARGE, only(allowed), most)
+    return *_narrowed(allowed, sizes, parameters), most
+
+
+def _narrowed(allowed: str, sizes: Lengths, parameters: dict[str, Any]) -> tuple[str, Narrowing]:
+    """By how many the filters leave."""
+    wide, narrow = sizes.all // WIDE_ONE_IN, max(EXACT_UP_TO, sizes.all // NARROW_ONE_IN)
+    passing = _count(allowed, parameters, at_most=max(narrow, wide) + 1)
+    if passing > narrow:
+        return (WIDE, each_if(allowed)) if passing > wide else (LARGE, only(allowed))
+    if passing <= sizes.all // MUCH_ONE_IN:
+        return SCOPED, only(allowed)
+    parameters["chunks"] = float(passing)
+    return WHOLE, only(allowed)
 
 
 def _large(instance: Instance, sizes: Lengths) -> str:

@@ -30,7 +30,12 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     return str(request.param)
 
 
+# Of how many memories all vectors are compared, and all words counted.
+SIZES = {"small": (2_000, 5_000), "half": (30, 5_000), "middle": (0, 5_000), "large": (0, 0), "huge": (0, 0)}
+
+
 def searched_as(size: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on, whatever the number of memories is."""
-    monkeypatch.setattr(searching, "EXACT_UP_TO", 2_000 if size == "small" else 0)
-    monkeypatch.setattr(searching, "ALL_WORDS_UP_TO", 5_000 if size in ("small", "middle") else 0)
+    exact, all_words = SIZES[size]
+    monkeypatch.setattr(searching, "EXACT_UP_TO", exact)
+    monkeypatch.setattr(searching, "ALL_WORDS_UP_TO", all_words)

@@ -37,7 +37,7 @@ DAY = datetime(2026, 1, 1, tzinfo=UTC)
 OWNERS = ("", "alice", "bob")
 
 
-@pytest.fixture(params=["small", "middle", "large", "huge"], autouse=True)
+@pytest.fixture(params=["small", "half", "middle", "large", "huge"], autouse=True)
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     searched_as(request.param, monkeypatch)
     return str(request.param)
