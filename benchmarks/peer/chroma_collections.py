@@ -23,7 +23,8 @@ class Chroma:
 
     def __init__(self, place: Place, client: Any) -> None:
         self.place, self.client = place, client
-        self.batch = client.get_max_batch_size()
+        # As a server it takes fewer than it says: a request may not have more than 40 MB.
+        self.batch = min(client.get_max_batch_size(), 1000)
         self.collections = {tenant: self.collection(tenant) for tenant in place.material.tenants}
 
     def collection(self, tenant: str) -> Any:
