@@ -112,7 +112,7 @@ def prepare_large(scope: Any) -> None:
     """What the worker's jobs do for large instances."""
     from memories.jobs import build_vector_indexes
     from memories.listing import lengths
-    from memories.search_sql import ALL_WORDS_UP_TO
+    from memories.search_forms import ALL_WORDS_UP_TO
 
     if lengths(scope).all > ALL_WORDS_UP_TO:
         from memories.word_frequencies import count_words

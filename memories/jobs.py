@@ -26,7 +26,7 @@ from memories.models import Job, Memory, MemoryCount, Milestone, RecallUse, Word
 from memories.pairing import run_pairing
 from memories.procedure_vectors import embed_procedures
 from memories.recall_log import fold_uses, purge_log
-from memories.search_sql import ALL_WORDS_UP_TO
+from memories.search_forms import ALL_WORDS_UP_TO
 from memories.summaries import run_summary
 from memories.vector_index import WORTH_INDEXING, build_index, drop_indexes
 from memories.word_frequencies import ALL, count_words, is_outdated

@@ -21,21 +21,9 @@ from memories.models import Memory, MemoryVersion
 from memories.narrowing import Narrowing, each_if, only, without_private
 from memories.offline_embedder import MODEL as OFFLINE
 from memories.query import Phrase, Query, read_query
-from memories.search_sql import (
-    ALL_WORDS_UP_TO,
-    EXACT_UP_TO,
-    HUGE,
-    INDEXED,
-    LARGE,
-    MIDDLE,
-    PLANNING,
-    SCANNED,
-    SCOPED,
-    WHOLE,
-    WIDE,
-    WORD_BUDGET,
-    statement,
-)
+from memories.search_forms import ALL_WORDS_UP_TO, EXACT_UP_TO, HUGE, LARGE, MIDDLE, SCOPED, WHOLE, WIDE
+from memories.search_sql import INDEXED, PLANNING, SCANNED, statement
+from memories.search_words_sql import WORD_BUDGET
 from memories.sharing import SharedHit, search_shared
 from memories.spelling import Meant, corrected_query, similar_words
 from memoryconsole.postgres.halfvec import HalfVector

@@ -5,7 +5,7 @@ not shared along.
 """
 
 from memories.models import Memory
-from memories.search_sql import MATCHED_SCOPED, SCORED, TERM, TYPED
+from memories.search_words_sql import MATCHED_SCOPED, SCORED, TERM, TYPED
 from memoryconsole.reading import columns_of
 
 SCOPE = """

@@ -12,7 +12,8 @@ from memories.filters import as_sql, readable
 from memories.models import LISTED, Memory
 from memories.narrowing import each_if
 from memories.search import plan, reranked
-from memories.search_sql import EXACT_UP_TO, INDEXED, SCANNED
+from memories.search_forms import EXACT_UP_TO
+from memories.search_sql import INDEXED, SCANNED
 
 # A very long memory is compared by its first pieces.
 OWN_PIECES = 8

@@ -15,7 +15,7 @@ from django.db import connection
 
 from accounts.access import Scope
 from memories.query import Query
-from memories.search_sql import quoted
+from memories.search_words_sql import quoted
 
 MOST_WORDS = 8
 # So many chunks, the newest that may be read, until they have so many words; not looked for any longer than that.
