@@ -52,9 +52,6 @@ class MemoriesQuery(Filters, Paging):
         """A NUL is no word: it separates words like a space."""
         return value.replace("\x00", " ").strip() if isinstance(value, str) else value
 
-    def filters(self) -> Filters:
-        return Filters.model_construct(**{name: getattr(self, name) for name in Filters.model_fields})
-
 
 class MemoryDrafts(Input):
     memories: Annotated[list[MemoryDraft], Field(min_length=1, max_length=MAX_AT_ONCE)]
@@ -147,7 +144,7 @@ class Memories(Endpoint):
         wanted = read(MemoriesQuery, data)
         if wanted.search:
             return Response(found_json(scope, wanted))
-        listing = list_from(scope, wanted.filters(), limit=wanted.limit, offset=wanted.offset, cursor=wanted.cursor)
+        listing = list_from(scope, wanted, limit=wanted.limit, offset=wanted.offset, cursor=wanted.cursor)
         answer: MemoriesJson = {
             "total": listing.total,
             "limit": wanted.limit,
@@ -300,7 +297,7 @@ class Restore(Endpoint):
 def found_json(scope: Scope, wanted: MemoriesQuery) -> MemoriesJson:
     if wanted.cursor:
         raise Invalid({"cursor": ["A search is paged by offset."]})
-    results = search(scope, wanted.search, wanted.filters(), mode=wanted.mode, limit=wanted.limit, offset=wanted.offset)
+    results = search(scope, wanted.search, wanted, mode=wanted.mode, limit=wanted.limit, offset=wanted.offset)
     note_private_reads(scope, [hit.memory for hit in results.hits])
     slug = scope.instance.slug
     answer: MemoriesJson = {

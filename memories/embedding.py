@@ -113,14 +113,18 @@ def embed_query(instance: Instance, text: str, *, model: str = "") -> list[float
     By `model`, which made the vectors that are searched; the instance may already want another one for new vectors.
     """
     if (model or model_of(instance)) == offline_embedder.MODEL:
-        return offline_embedder.embed(text)
+        return _remembered(offline_embedder.MODEL, "", text, lambda: _embed_offline([text])[0])
     refuse_in_transaction()
     source = _source_of(instance, model)
     text = _sendable(text, SAFE_BYTES)
-    key = (source.model, source.endpoint, sha256(text.encode()).digest())
+    return _remembered(source.model, source.endpoint, text, lambda: _ask_unless_open(source, text))
+
+
+def _remembered(model: str, endpoint: str, text: str, make: Callable[[], Vector]) -> list[float]:
+    key = (model, endpoint, sha256(text.encode(errors="surrogatepass")).digest())
     vector = _queries.get(key)
     if vector is None:
-        vector = _ask_unless_open(source, text)
+        vector = make()
         _queries.put(key, vector)
     return vector.tolist()
 

@@ -1,9 +1,11 @@
 """Which memories: the filters of the list, of search, of bulk actions and of exports, under their public names."""
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated, Any
 from uuid import UUID
 
-from django.db.models import BooleanField, Q, QuerySet
+from django.db.models import BooleanField, Expression, Q, QuerySet
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
 from pydantic import BeforeValidator, Field, StringConstraints
@@ -29,7 +31,7 @@ Label = Annotated[Text, StringConstraints(max_length=32)]
 
 
 class Filters(Input):
-    """Every filter narrows; leaving one out means any."""
+    """Every filter narrows; leaving one out means any. What else a query asks for is no filter."""
 
     category: Annotated[CategoryWord | None, Unset] = None
     role: Annotated[RoleWord | None, Unset] = None
@@ -49,11 +51,9 @@ class Filters(Input):
 
     def narrowing(self) -> dict[str, Any]:
         """The filters that are set, by public name, as they are written in a query string."""
-        return {
-            name: value
-            for name, value in self.model_dump(by_alias=True, mode="json", exclude_defaults=True).items()
-            if value not in (None, [], "")
-        }
+        given = self.model_fields_set & Filters.model_fields.keys()
+        shown = self.model_dump(by_alias=True, mode="json", include=given, exclude_defaults=True) if given else {}
+        return {name: value for name, value in shown.items() if value not in (None, [], "")}
 
 
 def readable(scope: Scope) -> QuerySet[Memory]:
@@ -63,11 +63,12 @@ def readable(scope: Scope) -> QuerySet[Memory]:
 
 def once_readable(scope: Scope) -> QuerySet[Memory]:
     """Also what has expired and is not purged yet, to say so of it; nobody reads its text any more."""
-    rows = Memory.objects.filter(instance=scope.instance)
-    owner = scope.private_memories_of
-    if owner is not None:
-        rows = rows.filter(~Q(visibility=Visibility.PRIVATE) | Q(owner=owner))
-    return rows
+    return _once_readable(scope.instance.id, scope.private_memories_of)
+
+
+def _once_readable(instance: Any, owner: Any) -> QuerySet[Memory]:
+    rows = Memory.objects.filter(instance_id=instance)
+    return rows if owner is None else rows.filter(~Q(visibility=Visibility.PRIVATE) | Q(owner=owner))
 
 
 def may_read(scope: Scope, memory: Memory) -> bool:
@@ -82,9 +83,13 @@ def unexpired(rows: QuerySet[Memory]) -> QuerySet[Memory]:
 
 def matching(scope: Scope, filters: Filters) -> QuerySet[Memory]:
     """The memories the filters leave, in no particular order."""
-    superseded = Q(status=Status.SUPERSEDED) if filters.include_superseded else Q()
-    rows = readable(scope).filter(LISTED | superseded if superseded else LISTED)
-    return rows.filter(conditions(filters))
+    asked = _lookups(filters)
+    return _matching(scope.instance.id, scope.private_memories_of, asked, bool(filters.include_superseded))
+
+
+def _matching(instance: Any, owner: Any, asked: Mapping[str, Any], superseded: bool) -> QuerySet[Memory]:
+    shown = LISTED | Q(status=Status.SUPERSEDED) if superseded else LISTED
+    return unexpired(_once_readable(instance, owner)).filter(shown).filter(_conditions(asked))
 
 
 def as_sql(rows: QuerySet[Memory], parameters: dict[str, Any]) -> str:
@@ -96,38 +101,81 @@ def as_sql(rows: QuerySet[Memory], parameters: dict[str, Any]) -> str:
     return sql
 
 
+def matching_sql(scope: Scope, filters: Filters, parameters: dict[str, Any]) -> str:
+    """What `matching` leaves, for a statement that has `instance` and `reader` among its parameters.
+
+    Django takes longer to write this than PostgreSQL to answer, so it is written once for the same kinds of filters.
+    """
+    asked = _lookups(filters)
+    kinds = tuple((name, value if name in SPELT_OUT else None) for name, value in asked.items())
+    sql, constants = _composed(kinds, scope.private_memories_of is not None, bool(filters.include_superseded))
+    parameters |= constants | {f"filter_{name}": value for name, value in asked.items()}
+    return sql
+
+
+@lru_cache(maxsize=512)
+def _composed(kinds: tuple[tuple[str, Any], ...], has_reader: bool, superseded: bool) -> tuple[str, dict[str, Any]]:
+    asked = {name: Parameter(f"filter_{name}") if value is None else value for name, value in kinds}
+    rows = _matching(Parameter("instance"), Parameter("reader") if has_reader else None, asked, superseded)
+    constants: dict[str, Any] = {}
+    return as_sql(rows, constants), constants
+
+
+class Parameter(Expression):
+    """A value that the statement is given by this name when it is run."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[str | int, ...]]:
+        return f"%({self.name})s", ()
+
+
 # The conditions of partial indexes, spelt as literals: with parameters a generic plan could not use the index.
 HAS_TAGS = RawSQL("NOT tags = '{}'::character varying(64)[]", (), output_field=BooleanField())
 HAS_OWNER = RawSQL("NOT owner = ''", (), output_field=BooleanField())
 IS_PRIVATE = RawSQL("visibility = 'private'", (), output_field=BooleanField())
 IS_NOT_EMBEDDED = RawSQL("NOT embedding = 'ready'", (), output_field=BooleanField())
+# Values that decide which of them hold.
+SPELT_OUT = {"visibility", "pinned", "embedding"}
 
 
 def conditions(filters: Filters) -> Q:
-    condition = Q()
-    for column in ("category", "role", "source", "owner", "visibility", "pinned", "embedding"):
-        value = getattr(filters, column)
-        if value is not None:
-            condition &= Q(**{column: value})
-    if filters.owner:
+    return _conditions(_lookups(filters))
+
+
+def _lookups(filters: Filters) -> dict[str, Any]:
+    """The filters that are set, as Django asks for them."""
+    after, before = filters.created_after, filters.created_before
+    asked: dict[str, Any] = {
+        "category": filters.category and str(filters.category),
+        "role": filters.role and str(filters.role),
+        "source": filters.source,
+        "owner": filters.owner,
+        "visibility": filters.visibility,
+        "pinned": filters.pinned,
+        "embedding": filters.embedding,
+        "tags__contains": filters.tag or None,
+        "importance__gte": filters.min_importance,
+        "source_conversation_id": filters.conversation_id,
+        # Ids sort by creation time, so these two ranges are served by the primary key.
+        "id__gte": first_id_at(after) if after else None,
+        "id__lt": first_id_at(before) if before else None,
+        "occurred_at__gte": filters.occurred_after,
+        "occurred_at__lt": filters.occurred_before,
+    }
+    return {name: value for name, value in asked.items() if value is not None}
+
+
+def _conditions(asked: Mapping[str, Any]) -> Q:
+    condition = Q(**asked)
+    if "owner" in asked:
         condition &= Q(HAS_OWNER)
-    if filters.visibility == Visibility.PRIVATE:
+    if "tags__contains" in asked:
+        condition &= Q(HAS_TAGS)
+    if asked.get("visibility") == Visibility.PRIVATE:
         condition &= Q(IS_PRIVATE)
-    if filters.embedding in (EmbeddingState.PENDING, EmbeddingState.FAILED):
+    if asked.get("embedding") in (EmbeddingState.PENDING, EmbeddingState.FAILED):
         condition &= Q(IS_NOT_EMBEDDED)
-    if filters.tag:
-        condition &= Q(tags__contains=filters.tag) & Q(HAS_TAGS)
-    if filters.min_importance is not None:
-        condition &= Q(importance__gte=filters.min_importance)
-    if filters.conversation_id is not None:
-        condition &= Q(source_conversation_id=filters.conversation_id)
-    # Ids sort by creation time, so these two ranges are served by the primary key.
-    if filters.created_after is not None:
-        condition &= Q(id__gte=first_id_at(filters.created_after))
-    if filters.created_before is not None:
-        condition &= Q(id__lt=first_id_at(filters.created_before))
-    if filters.occurred_after is not None:
-        condition &= Q(occurred_at__gte=filters.occurred_after)
-    if filters.occurred_before is not None:
-        condition &= Q(occurred_at__lt=filters.occurred_before)
     return condition

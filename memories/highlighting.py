@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from html import escape
 from itertools import takewhile
+from typing import NamedTuple
 
 from django.utils.safestring import SafeString
 
@@ -17,11 +16,19 @@ LEAD = 60
 SNAP = 24
 WORD = rf"(?:[^\W_]|[{MARKS}])"
 # Also inside of camelCase.
-BEGIN = rf"(?:(?<!{WORD})|(?-i:(?<=[a-z])(?=[A-Z])))"
+BEGIN = re.compile(rf"(?<!{WORD})|(?<=[a-z])(?=[A-Z])")
+END = re.compile(rf"(?!{WORD})")
+REST = re.compile(rf"{WORD}*")
+REST_OF_NUMBER = re.compile(rf"(?!\d){WORD}*")
+REST_WITH_Y = re.compile(rf"[iy]{WORD}*", re.IGNORECASE)
+ANYTHING = re.compile("")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+# As `html.escape` does, in one go.
+ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
+
+
+class Span(NamedTuple):
     start: int
     end: int
 
@@ -29,9 +36,9 @@ class Span:
 def snippet(content: str, matched: Sequence[str]) -> SafeString:
     """About 280 characters around most of the matched stems, as HTML: words in `<mark>`, everything else escaped."""
     text = " ".join(content.split())
-    found = list(_spans(text, matched)) if matched else []
-    if not found and len(text) <= WINDOW:
-        return SafeString(escape(text))
+    found = _spans(text, matched) if matched else []
+    if len(text) <= WINDOW:
+        return SafeString(_marked(text, 0, len(text), found))
     start, end = _window(text, found)
     inside = [
         Span(max(span.start, start), min(span.end, end)) for span in found if start < span.end and span.start < end
@@ -42,65 +49,60 @@ def snippet(content: str, matched: Sequence[str]) -> SafeString:
 def _marked(text: str, start: int, end: int, spans: Sequence[Span]) -> str:
     parts = []
     place = start
-    for span in spans:
-        parts += [escape(text[place : span.start]), "<mark>", escape(text[span.start : span.end]), "</mark>"]
-        place = span.end
-    return "".join([*parts, escape(text[place:end])])
+    for first, last in spans:
+        parts += [text[place:first].translate(ESCAPED), "<mark>", text[first:last].translate(ESCAPED), "</mark>"]
+        place = last
+    return "".join([*parts, text[place:end].translate(ESCAPED)])
 
 
-def _spans(text: str, matched: Sequence[str]) -> Iterator[Span]:
+def _spans(text: str, matched: Sequence[str]) -> list[Span]:
     """Where the stems are, in order; what overlaps or touches is one."""
-    stems = tuple(stem for stem in matched if stem.rstrip("*"))
-    places = sorted(place for pattern in _patterns(stems) for place in _places(pattern, text))
-    current: Span | None = None
-    for start, end in places:
-        if current and start <= current.end:
-            current = Span(current.start, max(current.end, end))
-            continue
-        if current:
-            yield current
-        current = Span(start, end)
-    if current:
-        yield current
+    small = _small(text)
+    spans: list[Span] = []
+    for start, end in sorted(place for stem in matched if stem.rstrip("*") for place in _places(text, small, stem)):
+        if spans and start <= spans[-1].end:
+            spans[-1] = Span(spans[-1].start, max(spans[-1].end, end))
+        else:
+            spans.append(Span(start, end))
+    return spans
 
 
-def _places(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
-    return (match.span(1) for match in pattern.finditer(text))
+def _small(text: str) -> str:
+    """In small letters, each in its place: of a few capitals two would be made."""
+    small = text.lower()
+    return small if len(small) == len(text) else "".join(letter.lower()[0] for letter in text)
+
+
+def _places(text: str, small: str, stem: str) -> Iterator[tuple[int, int]]:
+    """Words are marked from their beginning to their end; pieces of scripts without spaces wherever they stand.
+
+    Looked for one by one: a pattern of all of them takes longer to compile than all the rest of a page of hits.
+    """
+    begin, before, after = _parts(stem)
+    place = small.find(begin)
+    while place >= 0:
+        if before.match(text, place) and (rest := after.match(text, place + len(begin))):
+            yield place, rest.end()
+        place = small.find(begin, place + 1)
 
 
 @lru_cache(maxsize=2048)
-def _patterns(stems: tuple[str, ...]) -> list[re.Pattern[str]]:
-    """Words are marked from their beginning to their end; pieces of scripts without spaces wherever they stand.
-
-    Remembered, because the hits of one search found much the same words, and compiling costs more than finding.
-    """
-    longest_first = sorted(set(stems), key=lambda stem: (-len(stem), stem))
-    words = [_word(stem) for stem in longest_first if not RUN.search(stem)]
-    pieces = [re.escape(stem.rstrip("*")) for stem in longest_first if RUN.search(stem)]
-    patterns = []
-    if words:
-        patterns.append(re.compile(rf"{BEGIN}({'|'.join(words)})", re.IGNORECASE))
-    if pieces:
-        patterns.append(re.compile(f"(?=({'|'.join(pieces)}))", re.IGNORECASE))
-    return patterns
-
-
-def _word(stem: str) -> str:
-    """The stem and the rest of its word. Very short stems stand alone: “e” of “e-mail” is not every word with e."""
-    bare = stem.rstrip("*")
-    if len(bare) < 3 and bare == stem:
-        return rf"{re.escape(bare)}(?!{WORD})"
-    if bare[-1].isdigit() and bare == stem:
-        return rf"{re.escape(bare)}(?!\d){WORD}*"
+def _parts(stem: str) -> tuple[str, re.Pattern[str], re.Pattern[str]]:
+    """How a word begins that has this stem, what may stand before it, and the rest of it."""
+    bare = stem.rstrip("*").lower()
+    if RUN.search(bare):
+        return bare, ANYTHING, ANYTHING
+    if len(bare) < 3 and not stem.endswith("*"):  # “e” of “e-mail” is not every word with e
+        return bare, BEGIN, END
+    if bare[-1].isdigit() and not stem.endswith("*"):
+        return bare, BEGIN, REST_OF_NUMBER
     if bare.endswith("i"):  # the stem of “company” is “compani”
-        return f"{re.escape(bare[:-1])}[iy]{WORD}*"
-    return f"{re.escape(bare)}{WORD}*"
+        return bare[:-1], BEGIN, REST_WITH_Y
+    return bare, BEGIN, REST
 
 
 def _window(text: str, spans: Sequence[Span]) -> tuple[int, int]:
     """Where to begin and end so that most of the words that were found can be seen."""
-    if len(text) <= WINDOW:
-        return 0, len(text)
     start = 0
     if spans:
         best = max(range(len(spans)), key=lambda n: (_seen_from(n, text, spans), -n))

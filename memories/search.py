@@ -15,7 +15,7 @@ from accounts.access import Scope
 from instances.models import Instance
 from memories.asking import Unavailable
 from memories.embedding import embed_query, model_of
-from memories.filters import Filters, as_sql, matching
+from memories.filters import Filters, matching_sql
 from memories.listing import Lengths
 from memories.models import Memory, MemoryVersion
 from memories.narrowing import Narrowing, each_if, only, without_private
@@ -306,7 +306,7 @@ def _count(allowed: str, parameters: Mapping[str, Any], *, at_most: int) -> int:
 
 def _allowed(scope: Scope, filters: Filters, query: Query, parameters: dict[str, Any]) -> str:
     """The ids that filters and conditions leave, as SQL whose values join the parameters."""
-    named = as_sql(matching(scope, filters), parameters)
+    named = matching_sql(scope, filters, parameters)
     if not query.has_conditions:
         return named
     parameters |= {

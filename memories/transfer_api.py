@@ -28,9 +28,6 @@ class ExportQuery(Filters):
     format: Literal["jsonl", "csv"] = "jsonl"
     vectors: bool = False
 
-    def filters(self) -> Filters:
-        return Filters.model_construct(**{name: getattr(self, name) for name in Filters.model_fields})
-
 
 class ImportQuery(Input):
     """`format` is found out unless it is given. With `dryRun` nothing is stored."""
@@ -76,7 +73,7 @@ class Export(Endpoint):
         scope = open_named(request, data)
         wanted = read(ExportQuery, data)
         name = f"{scope.instance.slug}-{timezone.now():%Y-%m-%d}.{wanted.format}"
-        parts = export(scope, wanted.filters(), wanted.format, vectors=wanted.vectors)
+        parts = export(scope, wanted, wanted.format, vectors=wanted.vectors)
         return download(parts, name=name, content_type=CONTENT_TYPES[wanted.format])
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 from typing import Annotated, Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import parse_qsl
 
+from django.conf import settings
 from pydantic import Field, ValidationInfo, field_validator
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import BaseRenderer
@@ -66,19 +67,30 @@ def body(request: Request) -> dict[str, Any]:
 
 def query(request: Request, *several: str) -> dict[str, Any]:
     """The query string as a mapping; the names in `several` may be repeated, others must not be."""
-    try:
-        unquote_to_bytes(request.META.get("QUERY_STRING", "")).decode("utf-8")
-    except UnicodeDecodeError:
-        raise Invalid({"query": ["The query string is not valid UTF-8."]}) from None
     found: dict[str, Any] = {}
-    for name, values in request.query_params.lists():
+    for name, value in _pairs(request.META.get("QUERY_STRING", "")):
         if name in several:
-            found[name] = values
-        elif len(values) > 1:
+            found.setdefault(name, []).append(value)
+        elif name in found:
             raise Invalid({name: ["Send this once."]})
         else:
-            found[name] = values[0]
+            found[name] = value
     return found
+
+
+def _pairs(query_string: str) -> list[tuple[str, str]]:
+    """Servers hand over each byte as a character; what is percent-encoded has to be UTF-8 as well."""
+    try:
+        return parse_qsl(
+            query_string.encode("latin-1").decode("utf-8"),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=settings.DATA_UPLOAD_MAX_NUMBER_FIELDS,
+        )
+    except UnicodeError:
+        raise Invalid({"query": ["The query string is not valid UTF-8."]}) from None
+    except ValueError:
+        raise Invalid({"query": ["The query string has too many fields."]}) from None
 
 
 def query_or_body(request: Request) -> dict[str, Any]:

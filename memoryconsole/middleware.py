@@ -4,6 +4,7 @@ from collections.abc import Callable
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
@@ -36,6 +37,30 @@ def reader_time_zone(get_response: type_of_view) -> type_of_view:
             return get_response(request)
 
     return middleware
+
+
+class shortcut_for_programs:
+    """Past sessions, CSRF tokens and messages, which only a browser has, to `end_of_shortcut`.
+
+    A program is known by the key it presents; then the API looks for nothing else (`accounts.api_authentication`).
+    """
+
+    inside: type_of_view
+
+    def __init__(self, get_response: type_of_view) -> None:
+        self.for_people, self.for_programs = get_response, self.inside
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if "HTTP_AUTHORIZATION" not in request.META or not request.path_info.startswith("/api/v1/"):
+            return self.for_people(request)
+        request.user = AnonymousUser()
+        return self.for_programs(request)
+
+
+def end_of_shortcut(get_response: type_of_view) -> type_of_view:
+    """Django puts middleware together from the inside, so this comes before the other end."""
+    shortcut_for_programs.inside = staticmethod(get_response)
+    return get_response
 
 
 class pages_for_errors:

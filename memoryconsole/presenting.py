@@ -11,7 +11,9 @@ When = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 
 def when(moment: datetime) -> str:
     """ISO 8601 in UTC, with a Z."""
-    return moment.astimezone(UTC).isoformat().removesuffix("+00:00") + "Z"
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return moment.isoformat()[:-6] + "Z"
 
 
 def one_of(values: list[str]) -> WithJsonSchema:

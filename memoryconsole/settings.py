@@ -57,17 +57,19 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "memoryconsole.middleware.content_security_policy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "memoryconsole.middleware.shortcut_for_programs",
+    "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "memoryconsole.middleware.reader_time_zone",
     "memoryconsole.middleware.pages_for_errors",
     "axes.middleware.AxesMiddleware",
+    "memoryconsole.middleware.end_of_shortcut",
 ]
 
 ROOT_URLCONF = "memoryconsole.urls"

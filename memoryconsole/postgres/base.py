@@ -44,11 +44,16 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self.settings_dict |= {"HOST": address.host, "PORT": address.port, "USER": address.user}
         return super().get_connection_params()
 
-    def create_cursor(self, name: str | None = None) -> Any:
+    def _configure_connection(self, connection: Connection[Any]) -> bool:
         """Django's own loader of times takes as long as the rest of a row; the driver's answers are the same in UTC."""
-        cursor = super().create_cursor(name)
-        cursor.adapters.register_loader("timestamptz", TimestamptzLoader)
-        return cursor
+        connection.adapters.register_loader("timestamptz", TimestamptzLoader)
+        return bool(super()._configure_connection(connection))  # type: ignore[misc]  # the stubs do not know it
+
+    def create_cursor(self, name: str | None = None) -> Any:
+        """Without Django's question, each time, whether the loader of times knows the right zone."""
+        if name is None:
+            return self.connection.cursor()
+        return self.connection.cursor(name, scrollable=False, withhold=self.connection.autocommit)
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         try:

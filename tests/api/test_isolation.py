@@ -122,6 +122,23 @@ def test_wrong_authorization_header_gets_401(call: Call, world: World) -> None:
         assert send(Caller(Authorization=header), call, world).error == (401, "invalid_key"), header
 
 
+@EVERY
+def test_a_session_does_not_help_a_wrong_key(call: Call, world: World) -> None:
+    before = state()
+    caller = signed_in(make_user("ada", superadmin=True))
+    caller.headers["Authorization"] = "Bearer mc_00000000_nothing"
+    assert send(caller, call, world).error == (401, "invalid_key")
+    assert state() == before
+
+
+def test_a_program_gets_no_cookie_and_the_same_protection(api: Caller, world: World) -> None:
+    answer = api.get(f"/api/v1/memories?instanceId={world.slug}")
+    assert not answer.response.cookies
+    assert answer.headers["X-Frame-Options"] == "DENY"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+
+
 @pytest.mark.parametrize("call", [call for call in CALLS + WITHOUT_INSTANCE if call.writes], ids=str)
 def test_read_only_key_may_not_write(call: Call, world: World) -> None:
     before = state()

@@ -12,7 +12,7 @@ from memories.attachments import attach
 from memories.backfill import ask_for_embedding
 from memories.golden import GoldenDraft, marks_for, save_golden
 from memories.recall import RecallRequest, recall
-from tests.factories import make_conversation, make_memory, make_pair, make_procedure, scope_of
+from tests.factories import make_conversation, make_instance, make_key, make_memory, make_pair, make_procedure, scope_of
 
 pytestmark = pytest.mark.django_db
 
@@ -91,3 +91,11 @@ def test_a_stranger_cannot_tell_it_from_nothing(
     assert (memory.content, memory.pinned) == ("A secret of the support bot", False)
     assert marks_for(scope_of(support), "A secret question", "") == {memory.id: True}
     assert alice.get("/memory?instance=support-bot").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/memory", "/instances", "/users"])
+def test_a_key_opens_no_page(path: str) -> None:
+    instance = make_instance("support-bot")
+    response = Client(headers={"Authorization": f"Bearer {make_key(instance)}"}).get(path)
+    assert response.status_code == 302
+    assert response["Location"].startswith("/login")
