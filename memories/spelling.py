@@ -1,13 +1,13 @@
 """Words nobody wrote, and what was probably meant: words that begin like it, that contain it, or that look like it.
 
 Whether words begin like it is seen in the index. Otherwise known words are those of the newest chunks that may be read,
-fetched as one text. What looks like a word of the query is found here: a pattern over that text takes a tenth of the
-time PostgreSQL needs to count its words.
+fetched as one text. What looks like a word of the query is found here, in a tenth of the time PostgreSQL needs to count
+these words.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -46,6 +46,18 @@ class Meant:
         return {word: ", ".join(meant) for word, meant in self.replaced.items()} | {w: f"{w}…" for w in self.begun}
 
 
+class Known:
+    """The words of the newest chunks, as PostgreSQL writes them: in quotes."""
+
+    def __init__(self, sample: str) -> None:
+        self.stems = Counter(sample.replace("'", "").split())
+        self.lines = "\n".join(["", *self.stems, ""])
+
+    def like(self, text: str) -> list[str]:
+        """The stems that begin or go on like it."""
+        return re.findall(rf"\n({re.escape(text[0])}.*|.{re.escape(text[1:3])}.*)", self.lines)
+
+
 class Word:
     """A word of the query, written as it is and as the index would know it."""
 
@@ -59,25 +71,28 @@ class Word:
         shared = {each.strip() for spelling in self.spellings for each in spelling} - {text[0], cut[0][0]}
         self.shares = re.compile("|".join(map(re.escape, shared))).search
 
-    def containing(self, sample: str) -> list[str]:
+    def containing(self, known: Known) -> list[str]:
         """The stems it is part of, the most common ones first."""
         least = INSIDE_DIGITS if self.has_digits else INSIDE
-        own = [rf"{re.escape(stem)}[^'\\]*" for stem in self.stems if len(stem) >= least and stem in sample]
+        own = [rf"{re.escape(stem)}.*" for stem in self.stems if len(stem) >= least and stem in known.lines]
         # At the end of a longer word its own ending may have been cut off.
-        own += [re.escape(self.text[:-1])] if len(self.text) > least and f"{self.text[:-1]}'" in sample else []
-        found = Counter(re.findall(rf"'([^'\\]*(?:{'|'.join(own)}))'", sample)) if own else {}
-        return sorted(found, key=lambda stem: (-found[stem], stem))[:MOST_CONTAINING]
+        own += [re.escape(self.text[:-1])] if len(self.text) > least and f"{self.text[:-1]}\n" in known.lines else []
+        found = re.findall(rf"^(.*(?:{'|'.join(own)}))$", known.lines, re.MULTILINE) if own else []
+        return sorted(found, key=lambda stem: (-known.stems[stem], stem))[:MOST_CONTAINING]
 
-    def contained(self, stems: Iterable[str]) -> list[str]:
+    def contained(self, known: Known) -> list[str]:
         """The longest stem that is most of it."""
-        least = max(INSIDE, len(self.text) // 2)
-        parts = [stem for stem in stems if len(stem) >= least and stem in self.text]
-        return [max(parts, key=len)] if parts else []
+        size, least = len(self.text), max(INSIDE, len(self.text) // 2)
+        parts = (
+            self.text[at : at + length] for length in range(size, least - 1, -1) for at in range(size - length + 1)
+        )
+        longest = next((part for part in parts if part in known.stems), None)
+        return [longest] if longest else []
 
-    def near(self, stems: Iterable[str]) -> list[str]:
-        """Those worth comparing, which takes longer than all of this."""
-        begin, go_on, lengths, shares = self.text[0], self.text[1:3], self.lengths, self.shares
-        alike = [stem for stem in stems if stem[0] == begin or stem[1:3] == go_on]
+    def near(self, known: Known) -> list[str]:
+        """Those worth comparing, which takes longer than all of this: they begin or go on like it."""
+        alike = known.like(self.text)
+        lengths, shares = self.lengths, self.shares
         return [stem for stem in alike if len(stem) in lengths and shares(stem)]
 
     def likeness(self, stem: str) -> float:
@@ -175,11 +190,9 @@ def _replaced(scope: Scope, words: Sequence[Word]) -> dict[str, list[str]]:
     if not words:
         return {}
     ((sample,),) = _rows(scope, SAMPLED)
-    alike = _alike(words, sample)
-    meant = {word: word.containing(sample) or alike.get(word.text, []) for word in words}
-    if not all(meant.values()):
-        long = {*re.findall(rf"'([^'\\]{{{INSIDE},}})'", sample)}
-        meant = {word: found or word.contained(long) for word, found in meant.items()}
+    known = Known(sample)
+    alike = _alike(words, known)
+    meant = {word: word.containing(known) or alike.get(word.text) or word.contained(known) for word in words}
     pairs = [(word.text, stem) for word, stems in meant.items() for stem in stems]
     spelt: dict[str, list[str]] = {}
     if pairs:
@@ -196,13 +209,11 @@ def _rows(scope: Scope, statement: str, **named: Any) -> list[tuple[Any, ...]]:
         return list(cursor.fetchall())
 
 
-def _alike(words: Sequence[Word], sample: str) -> dict[str, list[str]]:
-    """The stem in the sample that each word is most like, the longer or the more common one of two."""
-    begin, go_on = ("|".join({word.text[part] for word in words}) for part in (slice(1), slice(1, 3)))
-    stems = Counter(re.findall(rf"'((?:{begin}|.(?:{go_on}))[^'\\]+)'", sample))
+def _alike(words: Sequence[Word], known: Known) -> dict[str, list[str]]:
+    """The known stem that each word is most like, the longer or the more common one of two."""
     meant = {}
     for word in words:
-        alike = [(-word.likeness(stem), -len(stem), -stems[stem], stem) for stem in word.near(stems)]
+        alike = [(-word.likeness(stem), -len(stem), -known.stems[stem], stem) for stem in word.near(known)]
         if alike and -min(alike)[0] >= ALIKE:
             meant[word.text] = [min(alike)[3]]
     return meant
