@@ -81,6 +81,7 @@ def memory_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "warnings": warnings_for(scope.instance),
         "back": back_to(request.GET),
         "without_search": list_url(request.GET, search=None),
+        "with_suggested": list_url(request.GET, search=searched.suggested) if searched and searched.suggested else "",
         "export_query": export_query(request.GET),
     }
     if wants_fragment(request):

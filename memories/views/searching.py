@@ -1,5 +1,6 @@
 """The Memory screen while something is searched for: hits instead of a list, each with the reasons for its place."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -20,11 +21,13 @@ from memories.paging import Order, Page
 from memories.query import MAX_CHARACTERS, read_query
 from memories.search import Found, Hit, Results, search
 from memories.search_sql import CONTEXT_WEIGHT, PLAIN_DEPTH, VECTOR_DEPTH
+from memories.spelling import similar_words
 
 RRF_K = 60
 KEY_PROBLEMS = {"no_key", "no_azure", "unauthorized"}
 BY_RANK = Order(())
 MEANING = "Meaning"
+LONG = 5
 # What the numbers of an explanation are rounded to, before they are added up.
 DIGITS = 5
 
@@ -67,6 +70,8 @@ class Search:
     page: Page[Memory]
     hits: Mapping[UUID, ShownHit]
     settings_url: str
+    suggested: str = ""
+    """The same with words that are somewhere, when another word of it was found."""
 
     @property
     def is_hybrid(self) -> bool:
@@ -101,7 +106,17 @@ def search_page(scope: Scope, text: str, filters: Filters, *, number: int, size:
         page=Page([hit.memory for hit in results.hits], number, size, results.total, BY_RANK),
         hits={hit.memory.id: _shown(hit, is_hybrid=results.mode == "hybrid") for hit in results.hits},
         settings_url=_settings_url(scope.instance) if results.code in KEY_PROBLEMS else "",
+        suggested=_suggested(scope, text) if number == 1 and not results.corrected else "",
     )
+
+
+def _suggested(scope: Scope, text: str) -> str:
+    """What was probably meant by words that nobody wrote. Short ones are alike by chance."""
+    query = read_query(text)
+    if query.has_conditions:
+        return ""
+    meant = {typed: words[0] for typed, words in similar_words(scope, query).replaced.items() if len(typed) >= LONG}
+    return re.sub(r"[^\W_]+", lambda word: meant.get(word[0].lower(), word[0]), text) if meant else ""
 
 
 def keep_history_short(request: ConsoleRequest, response: HttpResponse) -> HttpResponse:

@@ -175,6 +175,31 @@ def test_a_typo_is_corrected_and_said(alice: Client, support: Instance) -> None:
     assert len(shown(html)) == 1
 
 
+def test_a_typo_beside_a_word_that_is_found_is_asked_about(alice: Client, support: Instance) -> None:
+    make_memory(support, "Acme renews its contract in May.", category="fact")
+    make_memory(support, "Acme & Sons moved.", category="fact")
+    html = text(alice, "search=Acme+contrct&category=fact&page=1")
+    link = '<a href="/memory?instance=support-bot&amp;category=fact&amp;search=Acme+contract">Acme contract</a>'
+    assert f"Did you mean {link}?" in html
+    assert "Showing results for" not in html
+    assert len(shown(html)) == 2
+
+
+@pytest.mark.parametrize(
+    "search", ["Acme+contract", "Acme+contr", "Acme+xyzzyx", "Acme+%22contrct%22", "Acme+cont", "Acme+mai"]
+)
+def test_nothing_is_suggested_where_nothing_is_misspelt(alice: Client, support: Instance, search: str) -> None:
+    make_memory(support, "Acme renews its contract in May.")
+    assert "Did you mean" not in text(alice, f"search={search}")
+
+
+def test_words_that_nobody_here_may_read_are_not_suggested(alice: Client, support: Instance, sales: Instance) -> None:
+    make_memory(support, "Acme moved.")
+    make_memory(support, "A secret contract", visibility="private", owner="bob")
+    make_memory(sales, "Another contract")
+    assert "contract" not in text(alice, "search=Acme+contrct")
+
+
 def test_an_earlier_version_is_found_when_asked_for(alice: Client, support: Instance) -> None:
     make_memory(support, "The demo is on Monday.", key="demo")
     make_memory(support, "The demo is on Tuesday.", key="demo")
