@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from rest_framework.authentication import BaseAuthentication, SessionAuthentication, get_authorization_header
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
@@ -17,9 +17,9 @@ class KeyOrSession(BaseAuthentication):
     """`request.user` is the `Actor`."""
 
     def authenticate(self, request: Request) -> tuple[Actor, None] | None:
-        header = get_authorization_header(request)
+        header = request._request.META.get("HTTP_AUTHORIZATION", "")
         if header:
-            return self._by_key(header), None
+            return self._by_key(header.encode("latin-1")), None
         session = SessionAuthentication().authenticate(request)
         if session is None or isinstance(session[0], AnonymousUser):
             return None

@@ -1,10 +1,10 @@
 """The part of a text that answers a search, with the words that were found marked. Pure functions."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import takewhile
-from typing import NamedTuple
+from typing import TypeAlias
 
 from django.utils.safestring import SafeString
 
@@ -21,16 +21,12 @@ END = re.compile(rf"(?!{WORD})")
 REST = re.compile(rf"{WORD}*")
 REST_OF_NUMBER = re.compile(rf"(?!\d){WORD}*")
 REST_WITH_Y = re.compile(rf"[iy]{WORD}*", re.IGNORECASE)
-ANYTHING = re.compile("")
-
-
+ANYTHING, NOTHING = re.compile(""), re.compile("(?!)")
 # As `html.escape` does, in one go.
 ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 
-
-class Span(NamedTuple):
-    start: int
-    end: int
+Span: TypeAlias = tuple[int, int]
+"""Where something begins and ends."""
 
 
 def snippet(content: str, matched: Sequence[str]) -> SafeString:
@@ -40,9 +36,7 @@ def snippet(content: str, matched: Sequence[str]) -> SafeString:
     if len(text) <= WINDOW:
         return SafeString(_marked(text, 0, len(text), found))
     start, end = _window(text, found)
-    inside = [
-        Span(max(span.start, start), min(span.end, end)) for span in found if start < span.end and span.start < end
-    ]
+    inside = [(max(first, start), min(last, end)) for first, last in found if start < last and first < end]
     return SafeString(("… " if start else "") + _marked(text, start, end, inside) + (" …" if end < len(text) else ""))
 
 
@@ -57,14 +51,29 @@ def _marked(text: str, start: int, end: int, spans: Sequence[Span]) -> str:
 
 def _spans(text: str, matched: Sequence[str]) -> list[Span]:
     """Where the stems are, in order; what overlaps or touches is one."""
-    small = _small(text)
     spans: list[Span] = []
-    for start, end in sorted(place for stem in matched if stem.rstrip("*") for place in _places(text, small, stem)):
-        if spans and start <= spans[-1].end:
-            spans[-1] = Span(spans[-1].start, max(spans[-1].end, end))
+    for start, end in _places(text, matched):
+        if spans and start <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(spans[-1][1], end))
         else:
-            spans.append(Span(start, end))
+            spans.append((start, end))
     return spans
+
+
+def _places(text: str, matched: Sequence[str]) -> list[Span]:
+    """Words are marked from their beginning to their end; pieces of scripts without spaces wherever they stand.
+
+    Looked for one by one: a pattern of all of them takes longer to compile than all the rest of a page of hits.
+    """
+    small, places = _small(text), []
+    for stem in matched:
+        begin, before, after = _parts(stem)
+        start = small.find(begin)
+        while start >= 0:
+            if before.match(text, start) and (rest := after.match(text, start + len(begin))):
+                places.append((start, rest.end()))
+            start = small.find(begin, start + 1)
+    return sorted(places)
 
 
 def _small(text: str) -> str:
@@ -73,23 +82,12 @@ def _small(text: str) -> str:
     return small if len(small) == len(text) else "".join(letter.lower()[0] for letter in text)
 
 
-def _places(text: str, small: str, stem: str) -> Iterator[tuple[int, int]]:
-    """Words are marked from their beginning to their end; pieces of scripts without spaces wherever they stand.
-
-    Looked for one by one: a pattern of all of them takes longer to compile than all the rest of a page of hits.
-    """
-    begin, before, after = _parts(stem)
-    place = small.find(begin)
-    while place >= 0:
-        if before.match(text, place) and (rest := after.match(text, place + len(begin))):
-            yield place, rest.end()
-        place = small.find(begin, place + 1)
-
-
 @lru_cache(maxsize=2048)
 def _parts(stem: str) -> tuple[str, re.Pattern[str], re.Pattern[str]]:
     """How a word begins that has this stem, what may stand before it, and the rest of it."""
     bare = stem.rstrip("*").lower()
+    if not bare:
+        return bare, NOTHING, NOTHING
     if RUN.search(bare):
         return bare, ANYTHING, ANYTHING
     if len(bare) < 3 and not stem.endswith("*"):  # “e” of “e-mail” is not every word with e
@@ -106,7 +104,7 @@ def _window(text: str, spans: Sequence[Span]) -> tuple[int, int]:
     start = 0
     if spans:
         best = max(range(len(spans)), key=lambda n: (_seen_from(n, text, spans), -n))
-        start = max(0, min(spans[best].start - LEAD, len(text) - WINDOW))
+        start = max(0, min(spans[best][0] - LEAD, len(text) - WINDOW))
     end = start + WINDOW
     if start:
         start = _after_space(text, start)
@@ -115,9 +113,9 @@ def _window(text: str, spans: Sequence[Span]) -> tuple[int, int]:
 
 def _seen_from(first: int, text: str, spans: Sequence[Span]) -> int:
     """How many different words a window shows that begins shortly before this one."""
-    last = spans[first].start - LEAD + WINDOW
-    seen = takewhile(lambda span: span.end <= last, spans[first : first + WINDOW])
-    return len({text[span.start : span.end].lower() for span in seen})
+    last = spans[first][0] - LEAD + WINDOW
+    seen = takewhile(lambda span: span[1] <= last, spans[first : first + WINDOW])
+    return len({text[start:end].lower() for start, end in seen})
 
 
 def _after_space(text: str, start: int) -> int:

@@ -68,7 +68,7 @@ def body(request: Request) -> dict[str, Any]:
 def query(request: Request, *several: str) -> dict[str, Any]:
     """The query string as a mapping; the names in `several` may be repeated, others must not be."""
     found: dict[str, Any] = {}
-    for name, value in _pairs(request.META.get("QUERY_STRING", "")):
+    for name, value in _pairs(request._request.META.get("QUERY_STRING", "")):
         if name in several:
             found.setdefault(name, []).append(value)
         elif name in found:
