@@ -110,22 +110,34 @@ drive AS MATERIALIZED (
     HAVING min(running) > %(budget)s::bigint
 ),
 driven AS MATERIALIZED (
-    SELECT d.word, c.id
-    FROM drive d CROSS JOIN LATERAL (SELECT c.id {chunks} AND c.words @@ d.wanted LIMIT d.most) AS c
+    SELECT d.word, c.id, c.memory_id, c.length
+    FROM drive d CROSS JOIN LATERAL (
+        SELECT c.id, c.memory_id, c.length {chunks} AND c.words @@ d.wanted LIMIT d.most
+    ) AS c
 ),
 weight AS MATERIALIZED (
     SELECT t.word, t.wanted, ln(1 + (greatest(%(chunks)s::float8, df) - df + 0.5) / (df + 0.5)) AS idf
     FROM term t LEFT JOIN (SELECT word, count(*) AS counted FROM driven GROUP BY word) AS m USING (word),
          LATERAL (SELECT greatest(t.common, m.counted, 1) AS df) AS d
 ),
+-- Whether every word has chosen all of its rows. Then nothing more is to be learnt from the rows themselves.
+complete AS MATERIALIZED (
+    SELECT (SELECT max(running) FROM term) <= %(budget)s::bigint
+           AND (SELECT count(*) FROM driven) < %(budget)s::bigint AS yes
+),
 promising AS MATERIALIZED (
     SELECT id FROM (
-        SELECT d.id, coalesce(sum(w.idf), 0) AS score FROM driven d LEFT JOIN weight w USING (word) GROUP BY d.id
+        SELECT d.id, coalesce(sum(w.idf), 0) AS score
+        FROM driven d LEFT JOIN weight w USING (word) WHERE NOT (SELECT yes FROM complete) GROUP BY d.id
     ) AS partly ORDER BY score DESC, id DESC LIMIT 600
 ),
 scored AS MATERIALIZED (
+    SELECT d.memory_id,
+           sum(w.idf) / (0.85::float8 + 0.15::float8 * min(d.length) / (SELECT length FROM average)) AS score
+    FROM driven d JOIN weight w USING (word) WHERE (SELECT yes FROM complete) GROUP BY d.memory_id, d.id
+    UNION ALL
     SELECT c.memory_id, (SELECT sum(w.idf) FROM weight w WHERE c.words @@ w.wanted)
-           / (0.85::float8 + 0.15::float8 * c.length / (SELECT length FROM average)) AS score
+           / (0.85::float8 + 0.15::float8 * c.length / (SELECT length FROM average))
     FROM promising p JOIN memories_chunk c ON c.instance_id = %(instance)s::uuid AND c.id = p.id
 ),
 """
