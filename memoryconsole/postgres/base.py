@@ -13,6 +13,7 @@ from psycopg.types.datetime import TimestamptzLoader
 
 from memoryconsole import embedded
 from memoryconsole.postgres import halfvec  # noqa: F401, which tells the driver how to send vectors
+from memoryconsole.postgres.cursor import QuickCursor
 
 # The driver reads a statement anew each time when it is longer than this, and the one that searches is.
 _queries.MAX_CACHED_STATEMENT_LENGTH = 32_768
@@ -54,6 +55,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if name is None:
             return self.connection.cursor()
         return self.connection.cursor(name, scrollable=False, withhold=self.connection.autocommit)
+
+    def make_cursor(self, cursor: Any) -> QuickCursor:
+        return QuickCursor(cursor, self)
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         try:

@@ -1,0 +1,35 @@
+"""Django's cursor without the calls it makes around each statement for wrappers and errors that there are not.
+
+They took as long as the driver's own work on a small statement.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db.backends.utils import CursorWrapper
+from psycopg import Error
+
+
+class QuickCursor(CursorWrapper):
+    def execute(self, sql: Any, params: Sequence[Any] | Mapping[str, Any] | None = None) -> Any:
+        if self.db.execute_wrappers or self.db.needs_rollback:
+            return super().execute(sql, params)
+        try:
+            return self.cursor.execute(sql, params)
+        except Error:
+            with self.db.wrap_database_errors:
+                raise
+
+    def fetchone(self) -> Any:
+        try:
+            return self.cursor.fetchone()
+        except Error:
+            with self.db.wrap_database_errors:
+                raise
+
+    def fetchall(self) -> Any:
+        try:
+            return self.cursor.fetchall()
+        except Error:
+            with self.db.wrap_database_errors:
+                raise
