@@ -1,6 +1,6 @@
 """Text encrypted at rest with the keys of FIELD_ENCRYPTION_KEYS: the first encrypts, every one decrypts."""
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
@@ -20,11 +20,19 @@ class EncryptedTextField(TextField):
         return _fernet().encrypt(value.encode()).decode() if value else ""
 
     def from_db_value(self, value: str | None, expression: object, connection: object) -> str:
-        """An undecryptable value reads as empty: a lost key must not take the settings page down with it."""
-        try:
-            return _fernet().decrypt(value.encode()).decode() if value else ""
-        except InvalidToken:
-            return ""
+        return _decrypted(_fernet(), value) if value else ""
+
+
+@lru_cache(maxsize=256)
+def _decrypted(fernet: MultiFernet, value: str) -> str:
+    """An undecryptable value reads as empty: a lost key must not take the settings page down with it.
+
+    Remembered, because every request of an instance with a key of its own reads it.
+    """
+    try:
+        return fernet.decrypt(value.encode()).decode()
+    except InvalidToken:
+        return ""
 
 
 @cache
