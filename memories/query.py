@@ -84,11 +84,15 @@ def read_query(raw: str, *, typing: bool = False) -> Query:
 
 
 def _clean(raw: str) -> str:
-    """Controls become spaces, but for those that belong to words; lone surrogates go, width variants are folded."""
+    """Controls become spaces, but for those that belong to words; lone surrogates go, width variants are folded.
+
+    Signs alone are nothing: no memory is about them, and the vector of a full stop is near to anything.
+    """
     text = unicodedata.normalize("NFKC", raw.encode("utf-8", "ignore").decode())
     if not text.isprintable():
         text = "".join(c if c.isprintable() or c in JOINERS else " " for c in text)
-    return " ".join(text.split())[:MAX_CHARACTERS]
+    text = " ".join(text.split())[:MAX_CHARACTERS]
+    return text if re.search(r"[^\W_]", text) or any(unicodedata.category(c) == "So" for c in text) else ""
 
 
 def _is_question(text: str) -> bool:

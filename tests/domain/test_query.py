@@ -42,7 +42,7 @@ def test_every_word_counts_and_none_is_required() -> None:
         ('"green tea"?', "green tea ?", [[TEA]], []),
         ('an "open quote', 'an "open quote', [], []),
         ('6" pipe and 8" pipe', '6" pipe and 8" pipe', [], []),
-        ('""', '""', [], []),
+        ('""', "", [], []),
         ('"绿茶好"', "绿茶好", [[Phrase("", ("'绿茶'", "'茶好'"))]], []),
         ('"茶"', "茶", [[Phrase("", ("'茶':*",))]], []),
         ('"green 绿茶"', "green 绿茶", [[Phrase("green", ("'绿茶'",))]], []),
@@ -140,3 +140,14 @@ def test_words_are_wanted_or_not_and_never_lost(typed: str) -> None:
     query = read_query(typed)
     said = query.text + "".join(phrase.words + "".join(phrase.pieces) for phrase in query.excluded)
     assert {sign for sign in typed if sign in "ab茶好"} <= set(said)
+
+
+@pytest.mark.parametrize("typed", ["???", "...", "-", "_", "' \" \\ % & | ! ( ) : * <->", "»«", "。", "$ + ="])
+def test_signs_alone_are_nothing(typed: str) -> None:
+    assert read_query(typed).is_empty
+    assert read_query(typed, typing=True).is_empty
+
+
+@pytest.mark.parametrize("typed", ["a", "7", "c++", "🎉", "中", "½", "-- x", "हि"])
+def test_letters_digits_and_pictures_are_something(typed: str) -> None:
+    assert not read_query(typed).is_empty
