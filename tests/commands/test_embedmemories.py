@@ -76,10 +76,13 @@ def test_when_the_api_fails_half_way(shell: Shell, bot: Instance, openai: OpenAI
     openai.fail("slow", times=2, seconds=0)
     openai.fail("server_error")
     ran = run(shell)
+    made = Embedding.objects.count()
+    # Batches are asked for side by side, and the third request may be for any of them.
+    assert made in {6, 8}
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err.endswith("The embeddings API failed with status 500. 8 vectors made before that will stay.\n")
+    assert ran.err.endswith(f"The embeddings API failed with status 500. {made} vectors made before that will stay.\n")
     openai.recover()
-    assert run(shell).out == "Made 2 vectors with text-embedding-3-small.\n"
+    assert run(shell).out == f"Made {10 - made} vectors with text-embedding-3-small.\n"
 
 
 def test_what_was_refused_is_tried_again(shell: Shell, bot: Instance, openai: OpenAIServer):
