@@ -343,8 +343,9 @@ def peers_python(venv: Path) -> Path:
     if not python.exists():
         print(f"Installing the peers into {venv} …", flush=True)
         subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(REQUIREMENTS)]
-        subprocess.run(install, check=True)
+        install = [str(python), "-m", "pip", "install", "--quiet", "--require-hashes"]
+        # As constraints too: see .ci/install.
+        subprocess.run([*install, "-c", str(REQUIREMENTS), "-r", str(REQUIREMENTS)], check=True)
     return python
 
 
