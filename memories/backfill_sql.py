@@ -78,10 +78,9 @@ UPDATE memories_memory SET embedding = 'ready', embedding_error = ''
 WHERE instance_id = %(instance)s AND NOT embedding = 'ready' AND id IN (SELECT memory_id FROM stored)
 """
 
-MARK_READY = f"""
+MARK_ALL_READY = f"""
 UPDATE memories_memory m SET embedding = 'ready', embedding_error = ''
 WHERE m.instance_id = %(instance)s AND NOT m.embedding = 'ready'
-  AND (%(memories)s::uuid[] IS NULL OR m.id = ANY(%(memories)s))
   AND {STILL}
   AND (
     SELECT true FROM memories_chunk c
@@ -92,6 +91,9 @@ WHERE m.instance_id = %(instance)s AND NOT m.embedding = 'ready'
     LIMIT 1
 ) IS NULL
 """
+
+# Not one statement for some and for all: a generic plan would then compare all that is pending with each of these.
+MARK_READY = MARK_ALL_READY + " AND m.id = ANY(%(memories)s)"
 
 FORGET = "DELETE FROM memories_embedding WHERE instance_id = %(instance)s AND generation <> %(generation)s"
 # Saved just before, and ready by vectors that are gone now.
