@@ -7,11 +7,11 @@ those takes longer than anything else that is done with them.
 import math
 import sys
 from array import array
-from base64 import b64decode
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from pydantic_core import from_json
+from pydantic import ConfigDict, TypeAdapter
+from typing_extensions import TypedDict
 
 from memories.asking import unusable
 
@@ -19,28 +19,60 @@ API = "embeddings API"
 Vector: TypeAlias = "array[float]"
 
 
+class _Item(TypedDict):
+    """Base64 is what is asked for; whoever does not know it answers with a list."""
+
+    __pydantic_config__ = ConfigDict(val_json_bytes="base64")  # type: ignore[misc]
+    index: Any
+    embedding: bytes | list[float]
+
+
+class _Answer(TypedDict):
+    data: list[_Item]
+
+
+# Reads JSON and base64 in one go, in a quarter of the time that Python takes for the base64 alone.
+_ANSWER = TypeAdapter(_Answer)
+
+
 def vectors_in(answer: bytes, number: int) -> list[Vector]:
-    """Of length 1 and in the order of the texts; anything else is `Unavailable`, or an error of reading."""
-    data = from_json(answer)["data"]
+    """In the order of the texts, each pointing somewhere; anything else is `Unavailable`, or an error of reading."""
+    data = _ANSWER.validate_json(answer)["data"]
     by_index = {item["index"]: item["embedding"] for item in data}
     if len(data) != number or by_index.keys() != set(range(number)):
         raise unusable(API, f"{number} vectors were asked for, {len(data)} came or their order is unclear")
-    return [_unit(_numbers(by_index[index])) for index in range(number)]
+    vectors = [_numbers(by_index[index]) for index in range(number)]
+    for vector in vectors:
+        if not _is_ordinary(vector):
+            unit(vector)
+    return vectors
 
 
-def _numbers(embedding: str | Sequence[float]) -> Vector:
-    """Base64 is what is asked for; whoever does not know it answers with a list."""
-    if not isinstance(embedding, str):
-        return array("f", embedding)
-    numbers = array("f", b64decode(embedding))
-    if sys.byteorder == "big":
+def _numbers(embedding: bytes | Sequence[float]) -> Vector:
+    numbers = array("f", embedding)
+    if isinstance(embedding, bytes) and sys.byteorder == "big":
         numbers.byteswap()
     return numbers
 
 
-def _unit(vector: Vector) -> Vector:
+def unit(vector: Vector) -> Vector:
     """Of length 1, which half-precision columns hold best."""
     norm = math.hypot(*vector)
     if not 1e-12 < norm < math.inf:
         raise unusable(API, "a vector is zero or not finite")
     return vector if abs(norm - 1) < 1e-3 else array("f", [x / norm for x in vector])
+
+
+# The byte of a number that has its sign and most of its exponent: what it is for numbers below 2, and below 2e-12.
+_HIGH = slice(3 if sys.byteorder == "little" else 0, None, 4)
+_BELOW_2 = bytes(byte for byte in range(256) if byte & 0x7F < 0x40)
+_TINY = bytes(byte for byte in range(256) if byte & 0x7F < 0x2C)
+
+
+def _is_ordinary(vector: Vector) -> bool:
+    """Whether all its numbers are finite, because they are small, and not all next to nothing.
+
+    Its length would say the same, at ten times the cost.
+    """
+    high = vector.tobytes()[_HIGH]
+    return not high.translate(None, _BELOW_2) and bool(high.translate(None, _TINY))

@@ -91,8 +91,12 @@ def try_failed_again(scope: Scope) -> None:
 
 
 def run_embedding(scope: Scope, job_id: str = "", limit: int | None = None) -> None:
-    """`embed_pending` for the worker, which writes into the job's row how far it is and what stops it."""
-    rows = Job.objects.filter(instance=scope.instance, id=UUID(job_id)) if job_id else Job.objects.none()
+    """`embed_pending` for the worker, which writes into the row of a job that somebody watches how far it is and what
+    stops it."""
+    if not job_id:
+        embed_pending(scope, limit=limit)
+        return
+    rows = Job.objects.filter(instance=scope.instance, id=UUID(job_id))
     if not model_of(scope.instance):
         rows.update(state=Job.State.FAILED, error=NO_MODEL, finished_at=timezone.now())
         return

@@ -57,7 +57,7 @@ NEW = "unnest(%(ids)s::uuid[], %(vectors)s::vector[]) AS new (id, vector)"
 # of a version just now would not see its vector.
 STORE = f"""
 INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
-SELECT %(instance)s, c.id, %(generation)s, c.memory_id, c.live, new.vector::halfvec(1536)
+SELECT %(instance)s, c.id, %(generation)s, c.memory_id, c.live, l2_normalize(new.vector)::halfvec(1536)
 FROM {NEW} CROSS JOIN LATERAL (
     SELECT c.id, c.memory_id, c.live FROM memories_chunk c
     WHERE c.instance_id = %(instance)s AND c.id = new.id FOR SHARE
@@ -69,7 +69,7 @@ ON CONFLICT DO NOTHING
 STORE_BY_MEMORY = f"""
 WITH stored AS (
     INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
-    SELECT %(instance)s, c.id, %(generation)s, c.memory_id, true, new.vector::halfvec(1536)
+    SELECT %(instance)s, c.id, %(generation)s, c.memory_id, true, l2_normalize(new.vector)::halfvec(1536)
     FROM {NEW}
     JOIN memories_chunk c ON c.instance_id = %(instance)s AND c.memory_id = new.id AND c.live
     RETURNING memory_id
@@ -78,10 +78,9 @@ UPDATE memories_memory SET embedding = 'ready', embedding_error = ''
 WHERE instance_id = %(instance)s AND NOT embedding = 'ready' AND id IN (SELECT memory_id FROM stored)
 """
 
-MARK_READY = f"""
+MARK_ALL_READY = f"""
 UPDATE memories_memory m SET embedding = 'ready', embedding_error = ''
 WHERE m.instance_id = %(instance)s AND NOT m.embedding = 'ready'
-  AND (%(memories)s::uuid[] IS NULL OR m.id = ANY(%(memories)s))
   AND {STILL}
   AND (
     SELECT true FROM memories_chunk c
@@ -92,6 +91,9 @@ WHERE m.instance_id = %(instance)s AND NOT m.embedding = 'ready'
     LIMIT 1
 ) IS NULL
 """
+
+# Not one statement for some and for all: a generic plan would then compare all that is pending with each of these.
+MARK_READY = MARK_ALL_READY + " AND m.id = ANY(%(memories)s)"
 
 FORGET = "DELETE FROM memories_embedding WHERE instance_id = %(instance)s AND generation <> %(generation)s"
 # Saved just before, and ready by vectors that are gone now.

@@ -20,7 +20,7 @@ from django.conf import settings
 from instances.models import Embedder, Instance
 from instances.providers import Provider, provider_for
 from memories import offline_embedder
-from memories.answers import API, Vector, vectors_in
+from memories.answers import API, Vector, unit, vectors_in
 from memories.asking import PASSING, Unavailable, refuse_in_transaction, translated, unusable, within
 from memories.breaker import Breaker
 from memoryconsole.connections import release_connection
@@ -96,11 +96,12 @@ def embed_texts(instance: Instance, texts: Sequence[str], *, model: str = "") ->
 
     By the model the instance wants, or by another one that it has used before.
     """
-    return embedder(instance, model=model)(texts)
+    return [unit(vector) for vector in embedder(instance, model=model)(texts)]
 
 
 def embedder(instance: Instance, *, model: str = "") -> Callable[[Sequence[str]], list[Vector]]:
-    """What `embed_texts` asks, which threads may do: it needs neither the instance nor a database any more."""
+    """What `embed_texts` asks, which threads may do: it needs neither the instance nor a database any more. Its vectors
+    are as long as the API made them: the database gives them length 1 when it stores them."""
     if (model or model_of(instance)) == offline_embedder.MODEL:
         return _embed_offline
     refuse_in_transaction()
@@ -232,14 +233,14 @@ def _ask_quickly(source: Source, text: str) -> Vector:
     """A second attempt only after a failure that came so soon that there is time for one."""
     end = time.monotonic() + QUERY_SECONDS
     try:
-        return _ask(source, [text], QUERY_SECONDS)[0]
+        return unit(_ask(source, [text], QUERY_SECONDS)[0])
     except Unavailable as problem:
         pause = QUICK_WAIT if problem.retry_after is None else problem.retry_after
         left = end - time.monotonic() - pause
         if problem.code not in ("unreachable", "server_error", "bad_answer") or left < QUERY_SECONDS / 2:
             raise
     time.sleep(pause)
-    return _ask(source, [text], left)[0]
+    return unit(_ask(source, [text], left)[0])
 
 
 def _ask(source: Source, texts: list[str], seconds: float) -> list[Vector]:
@@ -249,8 +250,10 @@ def _ask(source: Source, texts: list[str], seconds: float) -> list[Vector]:
 def _request(source: Source, texts: list[str], seconds: float) -> list[Vector]:
     def ask() -> list[Vector]:
         embeddings = _client(source.provider, source.endpoint).embeddings.with_raw_response
+        # The library would look at each text by itself, which takes longer than all there is to do with its vector.
+        unread = {"input": texts}
         answer = embeddings.create(
-            model=source.name, input=texts, encoding_format="base64", timeout=seconds, **source.options
+            model=source.name, input="", extra_body=unread, encoding_format="base64", timeout=seconds, **source.options
         )
         return _padded(source, vectors_in(answer.content, len(texts)))
 

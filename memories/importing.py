@@ -20,10 +20,11 @@ from django.utils import timezone
 
 from accounts.access import Scope
 from conversations.models import Conversation, Message
-from memories import audit, copying, indexing, versions_import
+from memories import audit, indexing, versions_import
 from memories.backfill import embed_soon
 from memories.formats.reading import Format, Row, rows_of
 from memories.formats.row import ImportedMemory
+from memories.inserting import insert_many, new_rows
 from memories.models import Memory
 from memories.store import content_hash, new
 from memories.vectors_import import store_vectors
@@ -319,12 +320,15 @@ def _drop_links(scope: Scope, candidates: Sequence[Candidate], report: Report) -
 def _insert(scope: Scope, new: Sequence[Candidate]) -> None:
     memories = [each.memory for each in new]
     indexing.place_in_conversations(scope, memories)
-    copying.insert(memories)
-    indexing.index_new(scope, memories)
-    versions_import.store_versions(scope, [(each.memory, each.draft.versions) for each in new if each.draft.versions])
+    insert_many(
+        new_rows(Memory, memories),
+        indexing.new_chunks(scope, memories),
+        audit.entry(scope, "imported", [memory.id for memory in memories]),
+    )
+    if earlier := [(each.memory, each.draft.versions) for each in new if each.draft.versions]:
+        versions_import.store_versions(scope, earlier)
     store_vectors(scope, [(each.memory, each.draft.vectors) for each in new if each.draft.vectors])
     embed_soon(scope)
-    audit.record(scope, "imported", [memory.id for memory in memories])
 
 
 LINK = """

@@ -14,8 +14,8 @@ from procrastinate.contrib.django import app
 
 from accounts.access import Scope
 from conversations.models import Conversation
-from memories import copying
 from memories.chunking import day_in_words, speaker, split, undated, word_count
+from memories.inserting import Rows, insert_one
 from memories.models import Chunk, Memory, MemoryVersion
 from memories.vocabulary import Status
 from memoryconsole.ids import uuid7
@@ -43,8 +43,8 @@ def place_in_conversations(scope: Scope, memories: Sequence[Memory]) -> None:
             memory.conversation_position = last[memory.source_conversation_id]
 
 
-def index_new(scope: Scope, memories: Sequence[Memory]) -> None:
-    copying.insert_values(Chunk, COLUMNS, (chunk for memory in memories for chunk in _chunks(scope, memory)))
+def new_chunks(scope: Scope, memories: Sequence[Memory]) -> Rows:
+    return Rows(Chunk._meta.db_table, COLUMNS, (chunk for memory in memories for chunk in _chunks(scope, memory)))
 
 
 def index_changed(scope: Scope, memory: Memory, changed: Collection[str], version: MemoryVersion | None) -> None:
@@ -56,7 +56,7 @@ def index_changed(scope: Scope, memory: Memory, changed: Collection[str], versio
             _describe_again(scope, memory)
         return
     _retire(scope, memory, version if "content" in changed else None)
-    index_new(scope, [memory])
+    insert_one(new_chunks(scope, [memory]))
 
 
 def hide(scope: Scope, memory: Memory) -> None:

@@ -16,16 +16,17 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.access import Scope
-from memories import audit, copying, expiry, indexing, links, versions
+from memories import audit, expiry, indexing, links, versions
 from memories.backfill import embed_soon
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.filters import may_read, readable
+from memories.inserting import insert_many, insert_one, new_rows
 from memories.models import MAX_TAGS, Memory
 from memories.versions import Cause
 from memories.vocabulary import EmbeddingState, Status, Visibility
 from memoryconsole.errors import Conflict, Invalid, NotFound
 from memoryconsole.ids import parse_id, uuid7, uuid7_at
-from memoryconsole.reading import filled
+from memoryconsole.reading import columns_of, filled, rows_found
 from memoryconsole.scrub import scrub
 from memoryconsole.turns import wait_for_turn
 
@@ -70,8 +71,7 @@ def save(scope: Scope, draft: MemoryDraft) -> Saved:
 
 
 def _save(scope: Scope, draft: MemoryDraft, memory: Memory, redacted: list[str]) -> Saved:
-    expiry.release_keys(scope, [memory.key])
-    holder = _holder_of_key(scope, memory)
+    holder = _holder_of_key(scope, memory) if memory.key else None
     if holder is None:
         insert(scope, [memory])
         return Saved(memory, "created", redacted)
@@ -103,11 +103,14 @@ def _supersede(scope: Scope, old: Memory, new: Memory, reason: str) -> None:
 def insert(scope: Scope, memories: Sequence[Memory]) -> None:
     """Part of the caller's transaction."""
     indexing.place_in_conversations(scope, memories)
-    copying.insert(memories)
-    indexing.index_new(scope, memories)
+    write = insert_one if len(memories) == 1 else insert_many
+    write(
+        new_rows(Memory, memories),
+        indexing.new_chunks(scope, memories),
+        audit.entry(scope, "created", [memory.id for memory in memories]),
+    )
     if any(memory.embedding == EmbeddingState.PENDING for memory in memories):
         embed_soon(scope)
-    audit.record(scope, "created", [memory.id for memory in memories])
 
 
 def save_many(
@@ -260,13 +263,22 @@ def _scrub(fields: dict[str, Any]) -> list[str]:
     return redacted
 
 
+# With the condition of the index as literals: a generic plan could not use it otherwise.
+HOLDER = f"""
+SELECT {columns_of(Memory, "m")} FROM memories_memory m
+WHERE instance_id = %s AND owner = %s AND key = %s AND status = 'active' AND NOT key = '' FOR UPDATE
+"""
+
+
 def _holder_of_key(scope: Scope, memory: Memory) -> Memory | None:
-    if not memory.key:
-        return None
     # Not only the row: while it is being superseded, its successor is not there to be locked yet.
     wait_for_turn(f"key {scope.instance.id} {memory.owner} {memory.key}")
-    rows = Memory.objects.filter(instance=scope.instance, owner=memory.owner, key=memory.key, status=Status.ACTIVE)
-    return rows.select_for_update().first()
+    wanted = (scope.instance.id, memory.owner, memory.key)
+    found = rows_found(Memory, HOLDER, wanted)
+    if found and found[0].expires_at:
+        expiry.release_keys(scope, [memory.key])
+        found = rows_found(Memory, HOLDER, wanted)
+    return found[0] if found else None
 
 
 def _locked_one(scope: Scope, raw_id: object) -> Memory:

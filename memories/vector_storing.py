@@ -9,7 +9,17 @@ from django.db import connection
 
 from instances.models import Instance
 from memories.answers import Vector
-from memories.backfill_sql import ALL, BATCH, MARK_READY, PENDING, REUSE, STORE, STORE_BY_MEMORY, VECTOR_TYPE
+from memories.backfill_sql import (
+    ALL,
+    BATCH,
+    MARK_ALL_READY,
+    MARK_READY,
+    PENDING,
+    REUSE,
+    STORE,
+    STORE_BY_MEMORY,
+    VECTOR_TYPE,
+)
 from memories.indexing import embedded_text
 from memories.models import Memory
 from memories.vocabulary import EmbeddingState
@@ -88,9 +98,12 @@ def _write(statement: str, instance: Instance, generation: int, vectors: Mapping
 
 def mark_ready(instance: Instance, generation: int, memories: set[UUID] | None) -> None:
     """Those of these memories, or of all, that have all their vectors of the generation in use."""
-    which = {"searched": generation, "memories": memories and [*memories]}
+    named = parameters(instance, generation) | {"searched": generation}
     with without_waiting_for_the_disk(), connection.cursor() as cursor:
-        cursor.execute(MARK_READY, parameters(instance, generation) | which)
+        if memories is None:
+            cursor.execute(MARK_ALL_READY, named)
+        else:
+            cursor.execute(MARK_READY, named | {"memories": [*memories]})
 
 
 def mark_failed(instance: Instance, memory_id: UUID, reason: str) -> None:

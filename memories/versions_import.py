@@ -5,10 +5,10 @@ from hashlib import sha256
 
 from accounts.access import Scope
 from conversations.models import Message
-from memories import copying
 from memories.chunking import speaker, split, word_count
 from memories.formats.row import ImportedVersion
 from memories.indexing import MAX_LENGTH, SEPARATORS, embedded_text
+from memories.inserting import insert_many, new_rows
 from memories.models import Chunk, Memory, MemoryVersion
 from memoryconsole.ids import uuid7
 from memoryconsole.scrub import scrub
@@ -23,9 +23,9 @@ def store_versions(scope: Scope, earlier: Earlier) -> None:
         for memory, versions in earlier
         for version in {each.version: each for each in versions}.values()
     ]
-    copying.insert([version for _, version in kept])
     # Only an earlier content has pieces of its own: a change of the importance leaves those of the memory.
-    copying.insert([chunk for pair in kept if pair[0].content != pair[1].content for chunk in _chunks(scope, *pair)])
+    chunks = [chunk for pair in kept if pair[0].content != pair[1].content for chunk in _chunks(scope, *pair)]
+    insert_many(new_rows(MemoryVersion, [version for _, version in kept]), new_rows(Chunk, chunks))
 
 
 def _messages(scope: Scope, earlier: Earlier) -> set[object]:

@@ -16,7 +16,7 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.exceptions import ConnectorException, UniqueViolation
 from procrastinate.jobs import Job, Status
-from procrastinate.manager import JobManager
+from procrastinate.manager import JobManager, NotificationCallback
 
 from memoryconsole import embedded
 
@@ -28,8 +28,10 @@ ROUND_SECONDS = 30
 HEARTBEAT_SECONDS = 5
 STALLED_SECONDS = 30
 MOST_ATTEMPTS = 5
-# Nobody tells the worker that a job may begin because the one it waits for has ended, so it looks.
+# Nobody tells a worker that a job may begin because another worker's, which it waits for, has ended: so it looks.
 LOOK_SECONDS = 0.5
+# So soon after the end of a job of its own. Not at once: what is saved meanwhile is embedded together.
+NEXT_SECONDS = 0.1
 
 
 class PatientConnector(PsycopgConnector):
@@ -44,7 +46,28 @@ class PatientConnector(PsycopgConnector):
 
 
 class PatientManager(JobManager):
-    """Gives up a job when another one of its kind waits already; the stock one leaves it running for ever."""
+    """Looks for the job that has waited for one to end; the stock one leaves it until the worker looks by itself.
+
+    Gives up a job when another one of its kind waits already; the stock one leaves it running for ever.
+    """
+
+    look: NotificationCallback | None = None
+
+    async def listen_for_jobs(
+        self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
+    ) -> None:
+        self.look = on_notification
+        await super().listen_for_jobs(on_notification=on_notification, queues=queues)
+
+    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
+        await super().finish_job(job, status, delete_job)
+        if job.lock:
+            asyncio.get_running_loop().call_later(NEXT_SECONDS, self._look_again)
+
+    def _look_again(self) -> None:
+        if self.look:
+            told = self.look(channel="", notification={"type": "job_inserted", "job_id": 0})
+            self.looking = asyncio.ensure_future(told)
 
     async def retry_job(
         self,

@@ -15,8 +15,10 @@ from memoryconsole import embedded
 from memoryconsole.postgres import halfvec  # noqa: F401, which tells the driver how to send vectors
 from memoryconsole.postgres.cursor import QuickCursor
 
-# The driver reads a statement anew each time when it is longer than this, and the one that searches is.
+# The driver reads a statement anew each time when it is longer than this, or has more parameters: the one that searches
+# is, and the one that saves has.
 _queries.MAX_CACHED_STATEMENT_LENGTH = 32_768
+_queries.MAX_CACHED_STATEMENT_PARAMS = 200
 
 
 class SchemaEditor(schema.DatabaseSchemaEditor):

