@@ -106,16 +106,20 @@ def search_page(scope: Scope, text: str, filters: Filters, *, number: int, size:
         page=Page([hit.memory for hit in results.hits], number, size, results.total, BY_RANK),
         hits={hit.memory.id: _shown(hit, is_hybrid=results.mode == "hybrid") for hit in results.hits},
         settings_url=_settings_url(scope.instance) if results.code in KEY_PROBLEMS else "",
-        suggested=_suggested(scope, text) if number == 1 and not results.corrected else "",
+        suggested=_suggested(scope, text, results) if number == 1 and not results.corrected else "",
     )
 
 
-def _suggested(scope: Scope, text: str) -> str:
+def _suggested(scope: Scope, text: str, results: Results) -> str:
     """What was probably meant by words that nobody wrote. Short ones are alike by chance."""
     query = read_query(text)
-    if query.has_conditions:
+    found = tuple({stem.rstrip("*")[:LONG] for hit in results.hits for stem in hit.found.matched})
+    doubtful = [
+        word for word in re.findall(r"[^\W_]+", text.lower()) if len(word) >= LONG and not word.startswith(found)
+    ]
+    if query.has_conditions or not doubtful:
         return ""
-    meant = {typed: words[0] for typed, words in similar_words(scope, query).replaced.items() if len(typed) >= LONG}
+    meant = {typed: words[0] for typed, words in similar_words(scope, query).replaced.items() if typed in doubtful}
     return re.sub(r"[^\W_]+", lambda word: meant.get(word[0].lower(), word[0]), text) if meant else ""
 
 

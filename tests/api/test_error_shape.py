@@ -102,7 +102,7 @@ def test_database_down(call: Call, world: World, monkeypatch) -> None:
 
     caller = Caller(make_key())
     with monkeypatch.context() as patch:
-        patch.setattr("django.db.backends.utils.CursorWrapper.execute", refuse)
+        patch.setattr("memoryconsole.postgres.cursor.QuickCursor.execute", refuse)
         answer = caller.send(call.method, call.url(world), call.body(world) if call.body else None)
     assert answer.error == (503, "unavailable")
     assert "secret" not in str(answer.json)
