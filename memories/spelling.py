@@ -54,8 +54,9 @@ class Known:
         self.lines = "\n".join(["", *self.stems, ""])
 
     def like(self, text: str) -> list[str]:
-        """The stems that begin or go on like it."""
-        return re.findall(rf"\n({re.escape(text[0])}.*|.{re.escape(text[1:3])}.*)", self.lines)
+        """The stems that begin or go on like it, or begin with its second letter and then its first."""
+        first, second, after = re.escape(text[0]), re.escape(text[1]), re.escape(text[1:3])
+        return re.findall(rf"\n({first}.*|.{after}.*|{second}{first}.*)", self.lines)
 
 
 class Word:
@@ -67,7 +68,8 @@ class Word:
         self.is_begun = begins_one and len(text) >= (BEGINNING_DIGITS if self.has_digits else BEGINNING)
         self.lengths = range(max(len(cut[0]) - STRETCH, 3), len(text) + STRETCH + 1)
         self.stems = {text, *(stem for stem in cut[:1] if len(stem) + STRETCH >= len(text))}
-        self.spellings = [trigrams(spelling) for spelling in {text, cut[0]}]
+        self.written = {text, cut[0]}
+        self.spellings = [trigrams(spelling) for spelling in self.written]
         shared = {each.strip() for spelling in self.spellings for each in spelling} - {text[0], cut[0][0]}
         self.shares = re.compile("|".join(map(re.escape, shared))).search
 
@@ -94,6 +96,12 @@ class Word:
         alike = known.like(self.text)
         lengths, shares = self.lengths, self.shares
         return [stem for stem in alike if len(stem) in lengths and shares(stem)]
+
+    def nearness(self, stem: str) -> float:
+        """A slip of the fingers is nearer than anything else, however few trigrams of a short word it leaves."""
+        if any(is_slip(spelling, stem) for spelling in self.written):
+            return 1.0
+        return self.likeness(stem)
 
     def likeness(self, stem: str) -> float:
         """The share of trigrams both have, as pg_trgm counts them."""
@@ -213,10 +221,22 @@ def _alike(words: Sequence[Word], known: Known) -> dict[str, list[str]]:
     """The known stem that each word is most like, the longer or the more common one of two."""
     meant = {}
     for word in words:
-        alike = [(-word.likeness(stem), -len(stem), -known.stems[stem], stem) for stem in word.near(known)]
+        alike = [(-word.nearness(stem), -len(stem), -known.stems[stem], stem) for stem in word.near(known)]
         if alike and -min(alike)[0] >= ALIKE:
             meant[word.text] = [min(alike)[3]]
     return meant
+
+
+def is_slip(one: str, other: str) -> bool:
+    """Whether one letter is another, missing or too much, or two have changed places."""
+    short, long = sorted((one, other), key=len)
+    if len(long) - len(short) > 1 or len(short) < 4:
+        return False
+    same = next((n for n, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
+    if len(long) > len(short):
+        return short[same:] == long[same + 1 :]
+    left, right = short[same:], long[same:]
+    return left[1:] == right[1:] or (left[2:] == right[2:] and left[:2] == right[1::-1])
 
 
 def trigrams(word: str) -> set[str]:

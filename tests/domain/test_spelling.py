@@ -12,7 +12,7 @@ from memories.draft import MemoryChanges
 from memories.filters import Filters
 from memories.models import Memory
 from memories.search import search
-from memories.spelling import Word
+from memories.spelling import Word, is_slip
 from memories.store import change
 from tests.domain.looking import find, texts
 from tests.factories import make_instance, make_memories, make_memory, make_user, scope_of
@@ -55,6 +55,31 @@ def test_of_two_that_are_alike_the_more_common_one_is_meant(bot: Instance) -> No
     for content in ("Alice knows Marbok", "Alice met Marbot", "Marbot again"):
         make_memory(bot, content)
     assert find(bot, "marbox").corrected == {"marbox": "marbot"}
+
+
+@pytest.mark.parametrize("typed", ["exprot", "exort", "exxport", "ezport", "expotr", "xeport"])
+def test_a_slip_of_the_fingers_is_nearer_than_what_looks_alike(bot: Instance, typed: str) -> None:
+    make_memory(bot, "The export is done")
+    make_memory(bot, "Their expired exploits explored the airport")
+    assert find(bot, typed).corrected == {typed: "export"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("export", "exprot", True),
+        ("export", "exports", True),
+        ("export", "xport", True),
+        ("export", "expert", True),
+        ("export", "exproted", False),
+        ("export", "exrpto", False),
+        ("abba", "baba", True),
+        ("abba", "baab", False),
+        ("tea", "tae", False),
+    ],
+)
+def test_slips(one: str, other: str, expected: bool) -> None:
+    assert is_slip(one, other) is is_slip(other, one) is expected
 
 
 def test_a_word_of_an_old_memory_is_known(bot: Instance) -> None:
