@@ -8,15 +8,16 @@ from typing import TypeAlias
 
 from django.utils.safestring import SafeString
 
-from memories.chunking import MARKS, RUN
+from memories.chunking import ALPHABETS, IDEOGRAPHS, MARKS, RUN
 
 WINDOW = 280
 LEAD = 60
 # A cut may move this far to fall between two words.
 SNAP = 24
-WORD = rf"(?:[^\W_]|[{MARKS}])"
+# Of scripts with spaces; a word may begin and end beside a script without.
+WORD = rf"(?:(?![{IDEOGRAPHS}{ALPHABETS}])[^\W_]|[{MARKS}])"
 # Also inside of camelCase.
-BEGIN = re.compile(rf"(?<!{WORD})|(?<=[a-z])(?=[A-Z])")
+BEGIN = re.compile(rf"(?<![^\W_{IDEOGRAPHS}{ALPHABETS}])(?<![{MARKS}])|(?<=[a-z])(?=[A-Z])")
 END = re.compile(rf"(?!{WORD})")
 REST = re.compile(rf"{WORD}*")
 REST_OF_NUMBER = re.compile(rf"(?!\d){WORD}*")
