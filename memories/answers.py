@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import ConfigDict, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from memories.asking import unusable
@@ -19,10 +19,10 @@ API = "embeddings API"
 Vector: TypeAlias = "array[float]"
 
 
+@with_config(ConfigDict(val_json_bytes="base64"))
 class _Item(TypedDict):
     """Base64 is what is asked for; whoever does not know it answers with a list."""
 
-    __pydantic_config__ = ConfigDict(val_json_bytes="base64")  # type: ignore[misc]
     index: Any
     embedding: bytes | list[float]
 

@@ -48,9 +48,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return super().get_connection_params()
 
     def _configure_connection(self, connection: Connection[Any]) -> bool:
-        """Django's own loader of times takes as long as the rest of a row; the driver's answers are the same in UTC."""
+        """Django's own loader of times takes as long as the rest of a row; the driver's answers are the same in UTC.
+
+        The pool calls this once for a new connection. Everything that Django's stubs know of, which leave this out, is
+        called once for every request.
+        """
         connection.adapters.register_loader("timestamptz", TimestamptzLoader)
-        return bool(super()._configure_connection(connection))  # type: ignore[misc]  # the stubs do not know it
+        return bool(super()._configure_connection(connection))  # type: ignore[misc]
 
     def create_cursor(self, name: str | None = None) -> Any:
         """Without Django's question, each time, whether the loader of times knows the right zone."""

@@ -3,11 +3,22 @@
 They took as long as the driver's own work on a small statement.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.db.backends.utils import CursorWrapper
 from psycopg import Error
+
+
+def _fetching(method: str) -> Callable[["QuickCursor"], Any]:
+    def fetch(self: "QuickCursor") -> Any:
+        try:
+            return getattr(self.cursor, method)()
+        except Error:
+            with self.db.wrap_database_errors:
+                raise
+
+    return fetch
 
 
 class QuickCursor(CursorWrapper):
@@ -20,16 +31,5 @@ class QuickCursor(CursorWrapper):
             with self.db.wrap_database_errors:
                 raise
 
-    def fetchone(self) -> Any:
-        try:
-            return self.cursor.fetchone()
-        except Error:
-            with self.db.wrap_database_errors:
-                raise
-
-    def fetchall(self) -> Any:
-        try:
-            return self.cursor.fetchall()
-        except Error:
-            with self.db.wrap_database_errors:
-                raise
+    fetchone = _fetching("fetchone")
+    fetchall = _fetching("fetchall")
