@@ -154,7 +154,7 @@ def recall(scope: Any, chosen: dict[str, Any]) -> float:
 
     from memories.filters import Filters, as_sql, matching
     from memories.query import Query
-    from memories.search import _find
+    from memories.search import find
     from memoryconsole.postgres.halfvec import HalfVector
 
     filters = Filters(**chosen)
@@ -162,7 +162,7 @@ def recall(scope: Any, chosen: dict[str, Any]) -> float:
     statement = EXACT.format(allowed=as_sql(matching(scope, filters), parameters))
     found = wanted = 0
     for vector in topical_vectors(10):
-        hits, _ = _find(scope, Query("x"), filters, "vector", vector, 20, 0)
+        hits, _ = find(scope, Query("x"), filters, "vector", vector, 20, 0)
         with connection.cursor() as cursor:
             cursor.execute(statement, {**parameters, "vector": HalfVector.of(vector)})
             exact = [distance for (distance,) in cursor.fetchall()]

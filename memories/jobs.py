@@ -28,7 +28,7 @@ from memories.procedure_vectors import embed_procedures
 from memories.recall_log import fold_uses, purge_log
 from memories.search_forms import ALL_WORDS_UP_TO
 from memories.summaries import run_summary
-from memories.vector_index import WORTH_INDEXING, build_index, drop_indexes
+from memories.vector_index import WORTH_INDEXING, build_index, drop_forgotten, give_up_index, is_due
 from memories.word_frequencies import ALL, count_words, is_outdated
 
 PURGER = Actor(kind="job", name="purge", all_instances=True)
@@ -212,15 +212,15 @@ def count_common_words(timestamp: int) -> None:
 @app.periodic(cron="*/10 * * * *")
 @app.task(name="build_vector_indexes", queueing_lock="build_vector_indexes")
 def build_vector_indexes(timestamp: int) -> None:
-    """Give every instance that has become huge a vector index of its own, and take it from those that shrank."""
+    """Give every instance that has become large a vector index of its own, and take it from those that shrank."""
     lengths = dict(MemoryCount.objects.values_list("instance_id").annotate(Sum("delta")))
     for instance in Instance.objects.exclude(embedding_model=""):
-        length = lengths.get(instance.id, 0)
-        if length >= WORTH_INDEXING and instance.indexed_generation != instance.embedding_generation:
-            build_index(Scope(instance, INDEXER))
+        scope, length = Scope(instance, INDEXER), lengths.get(instance.id, 0)
+        if length >= WORTH_INDEXING and is_due(scope):
+            build_index(scope)
         elif length < WORTH_INDEXING // 2 and instance.indexed_generation:
-            Instance.objects.filter(id=instance.id).update(indexed_generation=0)
-            drop_indexes(instance)
+            give_up_index(scope)
+    drop_forgotten()
 
 
 @app.task(name="import_memories", retry=3)

@@ -17,6 +17,7 @@ from procrastinate.contrib.django import app
 from accounts.access import Scope
 from memories.differences import differences
 from memories.models import LISTED, DuplicatePair, Job, Memory
+from memories.sketches import index_of, nearest
 from memories.vocabulary import EmbeddingState
 from memoryconsole.ids import parse_id
 
@@ -26,7 +27,6 @@ BATCH = 50
 NEIGHBOURHOOD = 40
 NEAREST = 5
 
-# The instance is named in the statement itself: only then the vector index of a huge one is seen.
 PAIRS = """
 WITH own AS MATERIALIZED (
     SELECT m.id, m.owner, m.visibility = 'private' AS private, e.vector, e.bits
@@ -40,15 +40,11 @@ WITH own AS MATERIALIZED (
 SELECT own.id, near.id, near.cosine
 FROM own CROSS JOIN LATERAL (
     SELECT m.id, 1 - (e.vector <=> own.vector) AS cosine
-    FROM (
-        SELECT e.chunk_id FROM memories_embedding e
-        WHERE e.instance_id = '{instance}' AND e.generation = {generation} AND e.live
-        ORDER BY e.bits <~> own.bits LIMIT {neighbourhood}
-    ) AS rough
+    FROM ({near}) AS rough
     JOIN memories_embedding e
-      ON e.instance_id = %(instance)s AND e.chunk_id = rough.chunk_id AND e.generation = %(generation)s::smallint
+      ON e.instance_id = %(instance)s AND e.chunk_id = rough.id AND e.generation = %(generation)s::smallint
     JOIN memories_chunk c
-      ON c.instance_id = %(instance)s AND c.id = rough.chunk_id AND c.version_id IS NULL AND c.position = 0
+      ON c.instance_id = %(instance)s AND c.id = rough.id AND c.version_id IS NULL AND c.position = 0
     JOIN memories_memory m ON m.instance_id = %(instance)s AND m.id = e.memory_id AND m.listed
     WHERE m.id <> own.id AND m.owner = own.owner AND (m.visibility = 'private') = own.private
     ORDER BY cosine DESC, m.id LIMIT {nearest}
@@ -136,12 +132,7 @@ def _batch(scope: Scope, after: UUID | None) -> list[UUID]:
 def _pairs(scope: Scope, ids: Sequence[UUID], threshold: float) -> dict[tuple[UUID, UUID], float]:
     """Each pair once, the older memory first, with its cosine."""
     instance = scope.instance
-    statement = PAIRS.format(
-        instance=instance.id,
-        generation=instance.embedding_generation,
-        neighbourhood=NEIGHBOURHOOD,
-        nearest=NEAREST,
-    )
+    statement = PAIRS.format(near=nearest(index_of(instance), "own.bits", NEIGHBOURHOOD), nearest=NEAREST)
     named: dict[str, Any] = {
         "instance": instance.id,
         "generation": instance.embedding_generation,

@@ -21,10 +21,11 @@ from memories.models import Memory, MemoryVersion
 from memories.narrowing import Narrowing, each_if, only, without_private
 from memories.offline_embedder import MODEL as OFFLINE
 from memories.query import Phrase, Query, read_query
-from memories.search_forms import ALL_WORDS_UP_TO, EXACT_UP_TO, HUGE, LARGE, MIDDLE, SCOPED, WHOLE, WIDE
-from memories.search_sql import INDEXED, PLANNING, SCANNED, statement
+from memories.search_forms import ALL_WORDS_UP_TO, EXACT_UP_TO, LARGE, MIDDLE, SCOPED, SOME, WHOLE, WIDE
+from memories.search_sql import PLANNING, statement
 from memories.search_words_sql import WORD_BUDGET
 from memories.sharing import SharedHit, search_shared
+from memories.sketches import index_of
 from memories.spelling import Meant, corrected_query, similar_words
 from memoryconsole.postgres.halfvec import HalfVector
 from memoryconsole.reading import row_of
@@ -121,9 +122,9 @@ def _page(
     offset: int,
 ) -> tuple[list[Hit], int, bool]:
     """The hits of a page, how many there are in all, and whether any of them says a word of the query."""
-    own, shared = _find(scope, query, filters, mode, vector, limit, offset)
+    own, shared = find(scope, query, filters, mode, vector, limit, offset)
     # A page behind the last one has no row that could tell.
-    first = own or (_find(scope, query, filters, mode, vector, 1, 0)[0] if offset else [])
+    first = own or (find(scope, query, filters, mode, vector, 1, 0)[0] if offset else [])
     total, worded = (first[0].found.total, first[0].found.worded) if first else (0, 0)
     if not shared:
         return own, total, bool(worded)
@@ -151,7 +152,7 @@ def _vector(instance: Instance, query: Query) -> tuple[list[float] | None, Why]:
         return None, Why(f"{unavailable.reason} Search finds words but not meaning.", unavailable.code)
 
 
-def _find(
+def find(
     scope: Scope,
     query: Query,
     filters: Filters,
@@ -235,14 +236,13 @@ def prepared(
         "chunks": float(sizes.all),
         "budget": WORD_BUDGET,
     }
-    form, narrowing, rerank = _form(scope, query, filters, sizes, parameters)
-    indexed = INDEXED.format(instance=instance.id, generation=instance.embedding_generation)
+    form, narrowing = _form(scope, query, filters, sizes, parameters)
     sql = statement(
         mode=mode,
         form=form,
         narrowing=narrowing,
-        scanned=indexed if form == HUGE else SCANNED,
-        rerank=rerank,
+        rerank=reranked(sizes.all),
+        index=index_of(instance) if form in (LARGE, WIDE) else None,
         has_reader=scope.private_memories_of is not None,
         superseded=bool(filters.include_superseded),
     )
@@ -255,24 +255,21 @@ def _trust(instance: Instance) -> float:
 
 def _form(
     scope: Scope, query: Query, filters: Filters, sizes: Lengths, parameters: dict[str, Any]
-) -> tuple[str, Narrowing, int]:
-    """Chosen by counting, not by the planner: it takes an index scan for cheap where it is not.
-
-    Also how many of those nearest by their sketches are worth a closer look.
-    """
+) -> tuple[str, Narrowing]:
+    """Chosen by counting, not by the planner: it takes an index scan for cheap where it is not."""
     is_small = sizes.all <= EXACT_UP_TO
-    whole = WHOLE if is_small or filters.include_superseded else _large(scope.instance, sizes)
-    most = reranked(sizes.all)
+    large = MIDDLE if sizes.all <= ALL_WORDS_UP_TO else LARGE
+    whole = WHOLE if is_small or filters.include_superseded else large
     hides = scope.private_memories_of is not None and sizes.private > 0
     is_narrow = bool(filters.narrowing().keys() - {"includeSuperseded"}) or query.has_conditions
     if not is_narrow and not hides:
-        return whole, Narrowing(), most
+        return whole, Narrowing()
     if not is_narrow and sizes.private <= EXACT_UP_TO:
-        return whole, without_private(), most
+        return whole, without_private()
     allowed = _allowed(scope, filters, query, parameters)
     if is_small:
-        return SCOPED, only(allowed), most
-    return *_narrowed(allowed, sizes, parameters), most
+        return SCOPED, only(allowed)
+    return _narrowed(allowed, sizes, parameters)
 
 
 def _narrowed(allowed: str, sizes: Lengths, parameters: dict[str, Any]) -> tuple[str, Narrowing]:
@@ -280,17 +277,11 @@ def _narrowed(allowed: str, sizes: Lengths, parameters: dict[str, Any]) -> tuple
     wide, narrow = sizes.all // WIDE_ONE_IN, max(EXACT_UP_TO, sizes.all // NARROW_ONE_IN)
     passing = _count(allowed, parameters, at_most=max(narrow, wide) + 1)
     if passing > narrow:
-        return (WIDE, each_if(allowed)) if passing > wide else (LARGE, only(allowed))
+        return (WIDE, each_if(allowed)) if passing > wide else (SOME, only(allowed))
     if passing <= sizes.all // MUCH_ONE_IN:
         return SCOPED, only(allowed)
     parameters["chunks"] = float(passing)
     return WHOLE, only(allowed)
-
-
-def _large(instance: Instance, sizes: Lengths) -> str:
-    if sizes.all <= ALL_WORDS_UP_TO:
-        return MIDDLE
-    return HUGE if instance.indexed_generation == instance.embedding_generation else LARGE
 
 
 def reranked(memories: int) -> int:

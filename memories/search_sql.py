@@ -11,8 +11,9 @@ from functools import lru_cache
 
 from memories.models import Memory
 from memories.narrowing import Narrowing
-from memories.search_forms import HUGE, SCOPED, WHOLE, WIDE
+from memories.search_forms import SCOPED, WHOLE, WIDE
 from memories.search_words_sql import FIRST_WORD, KEYWORD_DEPTH, NO_WORDS, SCOPE, TYPED, UNSPACED, word_list
+from memories.sketches import SCANNED, VectorIndex, indexed, near, since
 from memoryconsole.reading import columns_of
 
 # Taken from the first places of the two plain lists; the context list weighs more, and reaches deeper.
@@ -30,7 +31,7 @@ PLANNING = """
 SELECT coalesce(sum(delta), 0)::bigint, coalesce(sum(delta) FILTER (WHERE private), 0)::bigint,
        set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
        set_config('max_parallel_workers_per_gather', '0', true), set_config('hnsw.ef_search', '400', true),
-       set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.max_scan_tuples', '40000', true)
+       set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.max_scan_tuples', '10000', true)
 FROM memories_memorycount WHERE instance_id = %s
 """
 
@@ -66,40 +67,23 @@ VECTORS_OF = """
 # A sign per dimension finds the neighbourhood, the full vectors put it in order.
 SKETCH = """
 sketch AS MATERIALIZED (SELECT memories_sketch(wanted)::bit(1536) AS wanted FROM point),
-rough AS MATERIALIZED (
-    SELECT {found} FROM memories_embedding e
-    WHERE {scanned} AND (SELECT wanted FROM sketch) IS NOT NULL AND {narrowed}
-    ORDER BY e.bits <~> (SELECT wanted FROM sketch) LIMIT {rerank}
-),
+"""
+WANTED = "(SELECT wanted FROM sketch)"
+ROUGH = """
+rough AS MATERIALIZED ({near}),
 """
 # Filters that leave much are only asked about what is near. If next to nothing of that passes, what they leave is
 # somewhere else: then all of it is looked at.
-SKETCH_WIDE = """
-sketch AS MATERIALIZED (SELECT memories_sketch(wanted)::bit(1536) AS wanted FROM point),
-passing AS MATERIALIZED (
-    SELECT near.id FROM (
-        SELECT e.chunk_id AS id, e.memory_id FROM memories_embedding e
-        WHERE {scanned} AND (SELECT wanted FROM sketch) IS NOT NULL
-        ORDER BY e.bits <~> (SELECT wanted FROM sketch) LIMIT {near}
-    ) AS near WHERE {narrowed}
-),
+ROUGH_WIDE = """
+passing AS MATERIALIZED ({passing}),
 rough AS MATERIALIZED (
     SELECT id FROM passing
     UNION ALL
-    (
-        SELECT e.chunk_id AS id FROM memories_embedding e
-        WHERE (SELECT count(*) FROM passing) < {enough} AND (SELECT wanted FROM sketch) IS NOT NULL
-          AND {scanned} AND {all_of_them}
-        ORDER BY e.bits <~> (SELECT wanted FROM sketch) LIMIT {rerank}
-    )
+    SELECT id FROM ({all_of_them}) AS all_of_them
 ),
 """
-# The sketches are in an index of their own, so that a scan of all of them reads no vector.
-SCANNED = "e.instance_id = %(instance)s::uuid AND e.generation = %(generation)s::smallint AND e.live"
-# The index of a huge instance is only seen by a statement that names the instance itself.
-INDEXED = "e.instance_id = '{instance}' AND e.generation = {generation} AND e.live"
-# It leads to the rows themselves, which have the vectors.
-VECTORS_ROUGH = "SELECT memory_id, distance FROM rough"
+TOO_FEW = "(SELECT count(*) FROM passing) < {enough}"
+PASSING = "SELECT near.id FROM ({near}) AS near WHERE {narrowed}"
 
 # Asked of every hit again, because a memory may have been made private since the statement was chosen.
 READER = " AND (m.visibility <> 'private' OR m.owner = %(reader)s::text)"
@@ -232,7 +216,14 @@ ORDER BY p.place
 
 @lru_cache(maxsize=512)
 def statement(
-    *, mode: str, form: str, narrowing: Narrowing, scanned: str, rerank: int, has_reader: bool, superseded: bool
+    *,
+    mode: str,
+    form: str,
+    narrowing: Narrowing,
+    rerank: int,
+    index: VectorIndex | None,
+    has_reader: bool,
+    superseded: bool,
 ) -> str:
     """The statement for one search: `form` by size; with a reader, none but their own private memories."""
     is_vector = mode == "vector"
@@ -251,12 +242,12 @@ def statement(
         narrowing.step,
         SCOPE if form == SCOPED else "",
         NO_WORDS if is_vector else word_list(form, narrowing),
-        _vectors(
-            form,
-            narrowing,
+        _rough(form, narrowing, rerank, index),
+        NEAREST.format(
+            distances=VECTORS_EXACT.format(narrowed=narrowing.of("e.memory_id"))
+            if form == WHOLE
+            else VECTORS_OF.format(chosen="scope" if form == SCOPED else "rough"),
             nearest=KEYWORD_DEPTH + 40 if is_vector else VECTOR_DEPTH + 20,
-            rerank=rerank,
-            scanned=scanned,
         ),
         fused,
         PAGE.format(memory=columns_of(Memory, "m")),
@@ -265,25 +256,23 @@ def statement(
     return "".join(parts).replace("%(superseded)s", "true" if superseded else "false")
 
 
-def _vectors(form: str, narrowing: Narrowing, *, nearest: int, rerank: int, scanned: str) -> str:
+def _rough(form: str, narrowing: Narrowing, rerank: int, index: VectorIndex | None) -> str:
+    """The chunks whose vectors are worth a closer look, where not all of them are compared."""
+    if form in (WHOLE, SCOPED):
+        return ""
     narrowed = narrowing.of("e.memory_id")
-    if form == WHOLE:
-        return NEAREST.format(distances=VECTORS_EXACT.format(narrowed=narrowed), nearest=nearest)
-    if form == SCOPED:
-        return NEAREST.format(distances=VECTORS_OF.format(chosen="scope"), nearest=nearest)
-    if form == HUGE:
-        found = "e.memory_id, e.vector <=> (SELECT wanted FROM point) AS distance"
-        sketch = SKETCH.format(found=found, scanned=scanned, narrowed=narrowed, rerank=rerank)
-        return sketch + NEAREST.format(distances=VECTORS_ROUGH, nearest=nearest)
-    if form == WIDE:
-        sketch = SKETCH_WIDE.format(
-            scanned=scanned,
-            narrowed=narrowing.of("near.memory_id"),
-            all_of_them=narrowing.all_of_them,
-            near=WIDE_NEAR * rerank,
-            enough=ENOUGH,
-            rerank=rerank,
-        )
-    else:
-        sketch = SKETCH.format(found="e.chunk_id AS id", scanned=scanned, narrowed=narrowed, rerank=rerank)
-    return sketch + NEAREST.format(distances=VECTORS_OF.format(chosen="rough"), nearest=nearest)
+    by_index = [near(indexed(index), WANTED, index.depth, narrowed)] if index else []
+    # A fifth at most has come since the index was made, and the root of a fifth is about a half.
+    most = rerank // 2 if index else rerank
+    if form != WIDE:
+        return SKETCH + ROUGH.format(near=_all(*by_index, near(since(index), WANTED, most, narrowed)))
+    by_scan = near(since(index), WANTED, WIDE_NEAR * most)
+    passing = PASSING.format(near=by_scan, narrowed=narrowing.of("near.memory_id"))
+    all_of_them = f"{TOO_FEW.format(enough=ENOUGH)} AND {narrowing.all_of_them}"
+    return SKETCH + ROUGH_WIDE.format(
+        passing=_all(*by_index, passing), all_of_them=near(SCANNED, WANTED, rerank, all_of_them)
+    )
+
+
+def _all(*parts: str) -> str:
+    return " UNION ALL ".join(f"(SELECT id FROM ({part}) AS part)" for part in parts)

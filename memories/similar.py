@@ -13,7 +13,7 @@ from memories.models import LISTED, Memory
 from memories.narrowing import each_if
 from memories.search import plan, reranked
 from memories.search_forms import EXACT_UP_TO
-from memories.search_sql import INDEXED, SCANNED
+from memories.sketches import index_of, nearest
 
 # A very long memory is compared by its first pieces.
 OWN_PIECES = 8
@@ -30,17 +30,12 @@ WITH own AS MATERIALIZED (
     ORDER BY c.position LIMIT {own_pieces}
 ),
 rough AS MATERIALIZED (
-    SELECT DISTINCT near.chunk_id
-    FROM own CROSS JOIN LATERAL (
-        SELECT e.chunk_id FROM memories_embedding e
-        WHERE {scanned} AND {readable}
-        ORDER BY e.bits <~> own.bits LIMIT {neighbourhood}
-    ) AS near
+    SELECT DISTINCT near.id FROM own CROSS JOIN LATERAL ({near}) AS near
 )
 SELECT e.memory_id, 1 - min(e.vector <=> own.vector) AS cosine
 FROM rough r
 JOIN memories_embedding e
-  ON e.instance_id = %(instance)s::uuid AND e.chunk_id = r.chunk_id AND e.generation = %(generation)s::smallint
+  ON e.instance_id = %(instance)s::uuid AND e.chunk_id = r.id AND e.generation = %(generation)s::smallint
 CROSS JOIN own
 WHERE e.memory_id <> %(memory)s::uuid
 GROUP BY e.memory_id
@@ -52,7 +47,6 @@ LIMIT %(limit)s::bigint
 def similar(scope: Scope, memory: Memory, limit: int = 5) -> list[tuple[Memory, float]]:
     """Other listed memories the reader may see with the cosine of the best pair of chunks; none without a vector."""
     instance, rows = scope.instance, readable(scope).filter(LISTED)
-    is_indexed = instance.indexed_generation == instance.embedding_generation
     parameters: dict[str, Any] = {
         "instance": instance.id,
         "generation": instance.embedding_generation,
@@ -61,14 +55,10 @@ def similar(scope: Scope, memory: Memory, limit: int = 5) -> list[tuple[Memory, 
     }
     with transaction.atomic(), connection.cursor() as cursor:
         length = plan(scope, cursor).all
-        sql = NEAREST.format(
-            own_pieces=OWN_PIECES,
-            neighbourhood=EXACT_UP_TO if length <= EXACT_UP_TO else reranked(length),
-            scanned=INDEXED.format(instance=instance.id, generation=parameters["generation"])
-            if is_indexed
-            else SCANNED,
-            readable=each_if(as_sql(rows, parameters)).of("e.memory_id"),
-        )
+        index = index_of(instance)
+        most = index.depth if index else EXACT_UP_TO if length <= EXACT_UP_TO else reranked(length)
+        may_be_read = each_if(as_sql(rows, parameters)).of("e.memory_id")
+        sql = NEAREST.format(own_pieces=OWN_PIECES, near=nearest(index, "own.bits", most, may_be_read))
         cursor.execute(sql, parameters)
         cosines = dict(cursor.fetchall())
     found = {row.id: row for row in rows.filter(id__in=cosines)} if cosines else {}

@@ -22,6 +22,7 @@ from memories.draft import MemoryDraft
 from memories.filters import Filters, matching
 from memories.models import Embedding, Memory
 from memories.search import search
+from memories.sketches import VectorIndex
 from memories.store import save_many
 from memories.vector_index import CREATE
 from memories.vocabulary import Category, Role
@@ -44,13 +45,17 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 
 def with_index(bot: Instance, size: str) -> Instance:
-    """A huge instance has a vector index of its own. The job builds it concurrently, which no transaction can."""
+    """A huge instance has a vector index of its own, here of two thirds of it. The job builds it concurrently, which no
+    transaction can."""
     if size == "huge":
-        create = CREATE.replace("CONCURRENTLY", "").format(name="index_of_test", instance=bot.id, generation=1)
+        chunks = sorted(Embedding.objects.filter(instance=bot).values_list("chunk_id", flat=True))
+        index = VectorIndex(bot.id, 1, chunks[len(chunks) * 2 // 3], 400)
         with connection.cursor() as cursor:
             cursor.execute("DROP INDEX IF EXISTS index_of_test")
-            cursor.execute(create)
-        Instance.objects.filter(id=bot.id).update(indexed_generation=1)
+            cursor.execute(CREATE.replace("CONCURRENTLY", "").format(name="index_of_test", **index._asdict()))
+        noted = {"indexed_generation": 1, "indexed_up_to": index.up_to, "indexed_depth": index.depth}
+        Instance.objects.filter(id=bot.id).update(**noted)
+        bot.refresh_from_db()
     return bot
 
 

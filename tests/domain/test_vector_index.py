@@ -1,18 +1,22 @@
-"""A huge instance gets a vector index of its own, built beside everything else, and loses it when it shrinks."""
+"""A large instance gets a vector index of its own, built beside everything else, if it finds what a scan finds."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
 
 from instances.models import Instance
+from instances.store import delete_instance
 from memories import jobs, vector_index
 from memories.backfill import embed_pending
 from memories.deletion import delete_memory
 from memories.filters import Filters
 from memories.models import Memory
 from memories.search import search
+from memories.similar import similar
+from tests.domain.conftest import searched_as
 from tests.factories import make_instance, make_memory, scope_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,17 +25,22 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture(autouse=True)
 def five_are_many(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(jobs, "WORTH_INDEXING", 5)
+    searched_as("large", monkeypatch)
     yield
     for instance in Instance.objects.all():
-        vector_index.drop_indexes(instance)
+        vector_index.give_up_index(scope_of(instance))
 
 
 def filled(slug: str, number: int) -> Instance:
     instance = make_instance(slug, embedder="offline")
-    for n in range(number):
+    add(instance, range(number))
+    return instance
+
+
+def add(instance: Instance, numbers: range) -> None:
+    for n in numbers:
         make_memory(instance, f"Tea number {n}")
     embed_pending(scope_of(instance))
-    return instance
 
 
 def build() -> None:
@@ -39,42 +48,132 @@ def build() -> None:
     jobs.build_vector_indexes(timestamp=0)
 
 
-def index_states(instance: Instance) -> list[bool]:
+def index_states(instance: Instance) -> dict[str, bool]:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT indisvalid FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid WHERE starts_with(relname, %s)",
+            "SELECT relname, indisvalid FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid"
+            " WHERE starts_with(relname, %s)",
             [f"embedding_of_{instance.id.hex}"],
         )
-        return [valid for (valid,) in cursor.fetchall()]
+        return dict(cursor.fetchall())
+
+
+def found(instance: Instance, **filters: Any) -> set[str]:
+    instance.refresh_from_db()
+    hits = search(scope_of(instance), "tea", Filters(**filters), mode="vector", limit=100).hits
+    return {hit.memory.content for hit in hits}
+
+
+def plans(instance: Instance) -> str:
+    """How PostgreSQL goes about the searches of the instance."""
+    seen: list[str] = []
+
+    def explained(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+        if "WITH typed" in sql:
+            cursor: CursorWrapper = context["cursor"]
+            cursor.cursor.execute(f"EXPLAIN {sql}", parameters)
+            seen.extend(row for (row,) in cursor.cursor.fetchall())
+        return execute(sql, parameters, many, context)
+
+    with connection.execute_wrapper(explained):
+        found(instance)
+        found(instance, category="fact")
+    return "\n".join(seen)
 
 
 def test_only_large_instances_get_one() -> None:
     large, small = filled("large", 8), filled("small", 3)
     build()
-    assert (index_states(large), index_states(small)) == ([True], [])
+    assert list(index_states(large).values()) == [True]
+    assert index_states(small) == {}
     large.refresh_from_db()
     assert large.indexed_generation == large.embedding_generation
-    assert len(search(scope_of(large), "tea", Filters(), mode="vector").hits) == 8
+    assert len(found(large)) == 8
+
+
+def test_search_uses_it_with_and_without_filters() -> None:
+    large = filled("large", 8)
+    Memory.objects.filter(instance=large).update(category="fact")
+    assert "embedding_of" not in plans(large)
+    build()
+    assert plans(large).count("Index Scan using embedding_of") == 2
+
+
+def test_what_comes_later_is_found_beside_it() -> None:
+    large = filled("large", 8)
+    build()
+    index = index_states(large)
+    add(large, range(8, 10))
+    memory = Memory.objects.get(instance=large, content="Tea number 0")
+    assert found(large) == {f"Tea number {n}" for n in range(10)}
+    assert {near.content for near, _ in similar(scope_of(large), memory, 20)} == found(large) - {memory.content}
+    assert found(large, min_importance=1) == found(large)
+    assert index_states(large) == index, "and nobody has built anything"
+
+
+def test_adding_a_memory_adds_nothing_to_it() -> None:
+    large = filled("large", 8)
+    build()
+    (name,) = index_states(large)
+    add(large, range(8, 10))
+    with connection.cursor() as cursor:
+        cursor.execute(f"REINDEX INDEX {name}")
+        cursor.execute("SELECT reltuples FROM pg_class WHERE relname = %s", [name])
+        assert cursor.fetchone() == (8,)
+
+
+def test_when_a_fifth_is_new_it_is_built_anew() -> None:
+    large = filled("large", 10)
+    build()
+    first = index_states(large)
+    add(large, range(10, 12))
+    build()
+    assert index_states(large) == first
+    add(large, range(12, 14))
+    build()
+    assert list(index_states(large).values()) == [True]
+    assert index_states(large) != first
+    assert len(found(large)) == 14
+
+
+def test_one_that_finds_less_than_a_scan_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_index, "DEPTHS", (3,))
+    large = filled("large", 12)
+    build()
+    large.refresh_from_db()
+    assert (index_states(large), large.indexed_depth) == ({}, 0)
+    assert len(found(large)) == 12
+    tried = large.indexed_up_to
+    build()
+    large.refresh_from_db()
+    assert large.indexed_up_to == tried, "not tried again before there is more"
+
+
+def test_it_is_asked_for_as_few_as_find_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_index, "DEPTHS", (2, 4, 12, 400))
+    large = filled("large", 12)
+    build()
+    large.refresh_from_db()
+    assert large.indexed_depth == 12
 
 
 def test_building_again_changes_nothing() -> None:
     large = filled("large", 8)
     build()
+    first = index_states(large)
     build()
-    assert index_states(large) == [True]
+    assert index_states(large) == first
 
 
 def test_an_interrupted_build_is_begun_anew() -> None:
     large = filled("large", 8)
     build()
+    (name,) = index_states(large)
     with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass",
-            [f"embedding_of_{large.id.hex}_{large.embedding_generation}"],
-        )
+        cursor.execute("UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass", [name])
     Instance.objects.filter(id=large.id).update(indexed_generation=0)
     build()
-    assert index_states(large) == [True]
+    assert index_states(large) == {name: True}
 
 
 def test_an_instance_that_shrinks_loses_it() -> None:
@@ -83,8 +182,17 @@ def test_an_instance_that_shrinks_loses_it() -> None:
     for memory in list(Memory.objects.filter(instance=large))[1:]:
         delete_memory(scope_of(large), memory.id)
     build()
-    assert index_states(large) == []
-    assert len(search(scope_of(large), "tea", Filters(), mode="vector").hits) == 1
+    assert index_states(large) == {}
+    assert len(found(large)) == 1
+
+
+def test_an_instance_that_is_deleted_leaves_none() -> None:
+    large, other = filled("large", 8), filled("other", 8)
+    build()
+    delete_instance(scope_of(large))
+    build()
+    assert index_states(large) == {}
+    assert list(index_states(other).values()) == [True]
 
 
 def test_memory_is_borrowed_for_the_build_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +210,7 @@ def test_memory_is_borrowed_for_the_build_alone(monkeypatch: pytest.MonkeyPatch)
         build()
     assert (seen, memory_for_builds()) == (["320MB"], before)
     assert before != "320MB"
-    assert index_states(large) == [True]
+    assert list(index_states(large).values()) == [True]
 
 
 def memory_for_builds() -> str:
