@@ -210,7 +210,7 @@ def count_common_words(timestamp: int) -> None:
 
 
 @app.periodic(cron="*/10 * * * *")
-@app.task(name="build_vector_indexes", queueing_lock="build_vector_indexes")
+@app.task(name="build_vector_indexes", queueing_lock="build_vector_indexes", lock="build_vector_indexes")
 def build_vector_indexes(timestamp: int) -> None:
     """Give every instance that has become large a vector index of its own, and take it from those that shrank."""
     lengths = dict(MemoryCount.objects.values_list("instance_id").annotate(Sum("delta")))

@@ -256,10 +256,12 @@ def _trust(instance: Instance) -> float:
 def _form(
     scope: Scope, query: Query, filters: Filters, sizes: Lengths, parameters: dict[str, Any]
 ) -> tuple[str, Narrowing]:
-    """Chosen by counting, not by the planner: it takes an index scan for cheap where it is not."""
-    is_small = sizes.all <= EXACT_UP_TO
-    large = MIDDLE if sizes.all <= ALL_WORDS_UP_TO else LARGE
-    whole = WHOLE if is_small or filters.include_superseded else large
+    """Chosen by counting, not by the planner: it takes an index scan for cheap where it is not.
+
+    Vectors of earlier texts have no sketches in any index, and are compared one by one whatever their number.
+    """
+    is_exact = sizes.all <= EXACT_UP_TO or bool(filters.include_superseded)
+    whole = WHOLE if is_exact else MIDDLE if sizes.all <= ALL_WORDS_UP_TO else LARGE
     hides = scope.private_memories_of is not None and sizes.private > 0
     is_narrow = bool(filters.narrowing().keys() - {"includeSuperseded"}) or query.has_conditions
     if not is_narrow and not hides:
@@ -267,7 +269,7 @@ def _form(
     if not is_narrow and sizes.private <= EXACT_UP_TO:
         return whole, without_private()
     allowed = _allowed(scope, filters, query, parameters)
-    if is_small:
+    if is_exact:
         return SCOPED, only(allowed)
     return _narrowed(allowed, sizes, parameters)
 

@@ -86,6 +86,17 @@ def test_earlier_texts_are_found_when_asked_for(hashed: Instance) -> None:
     assert (hit.version, hit.found.content) == (None, "The office is in Bern")
 
 
+@pytest.mark.parametrize("filters", [{}, {"category": "general"}])
+def test_earlier_texts_are_compared_by_meaning_too(hashed: Instance, size: str, filters: dict[str, str]) -> None:
+    """Of instances of any size, and under filters."""
+    memory = make_memory(hashed, "The office is in Bonn")
+    embed(hashed)
+    change(scope_of(hashed), memory.id, MemoryChanges(content="Nobody works on Mondays"))
+    embed(hashed)
+    (hit,) = find(hashed, "The office is in Bonn", {"includeSuperseded": "true", **filters}, mode="vector").hits
+    assert hit.found.similarity == pytest.approx(1, abs=0.01)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_superseded_memories_are_found_when_asked_for(hashed: Instance, mode: Any) -> None:
     make_memory(hashed, "The office is in Bonn", key="office")
