@@ -20,6 +20,7 @@ from memories.listing import Lengths
 from memories.models import Memory, MemoryVersion
 from memories.narrowing import Narrowing, each_if, only, without_private
 from memories.offline_embedder import MODEL as OFFLINE
+from memories.passing import count_passing
 from memories.query import Phrase, Query, read_query
 from memories.search_forms import ALL_WORDS_UP_TO, EXACT_UP_TO, LARGE, MIDDLE, SCOPED, SOME, WHOLE, WIDE
 from memories.search_sql import PLANNING, statement
@@ -277,7 +278,7 @@ def _form(
 def _narrowed(allowed: str, sizes: Lengths, parameters: dict[str, Any]) -> tuple[str, Narrowing]:
     """By how many the filters leave."""
     wide, narrow = sizes.all // WIDE_ONE_IN, max(EXACT_UP_TO, sizes.all // NARROW_ONE_IN)
-    passing = _count(allowed, parameters, at_most=max(narrow, wide) + 1)
+    passing = count_passing(allowed, parameters, at_most=max(narrow, wide) + 1)
     if passing > narrow:
         return (WIDE, each_if(allowed)) if passing > wide else (SOME, only(allowed))
     if passing <= sizes.all // MUCH_ONE_IN:
@@ -288,13 +289,6 @@ def _narrowed(allowed: str, sizes: Lengths, parameters: dict[str, Any]) -> tuple
 
 def reranked(memories: int) -> int:
     return max(RERANK, RERANK_STEP * ceil(RERANK_PER_ROOT * sqrt(memories) / RERANK_STEP))
-
-
-def _count(allowed: str, parameters: Mapping[str, Any], *, at_most: int) -> int:
-    with connection.cursor() as cursor:
-        counting = f"SELECT count(*) FROM ({allowed} LIMIT %(at_most)s::bigint) AS first_ones"
-        cursor.execute(counting, {**parameters, "at_most": at_most})
-        return int(cursor.fetchone()[0])
 
 
 def _allowed(scope: Scope, filters: Filters, query: Query, parameters: dict[str, Any]) -> str:
