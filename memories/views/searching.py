@@ -41,6 +41,10 @@ class Part(NamedTuple):
     formula: str
     amount: float
 
+    @property
+    def shown(self) -> str:
+        return f"{self.amount:.{DIGITS}f}"
+
 
 @dataclass(frozen=True, slots=True)
 class ShownHit:
@@ -56,9 +60,9 @@ class ShownHit:
         return not self.matched and self.parts[0].title == MEANING and self.parts[0].rank is not None
 
     @property
-    def score(self) -> float:
+    def score(self) -> str:
         """The sum of the rounded parts, so that what is shown adds up."""
-        return round(sum(part.amount for part in self.parts), DIGITS)
+        return f"{sum(part.amount for part in self.parts):.{DIGITS}f}"
 
 
 @dataclass(frozen=True, slots=True)
