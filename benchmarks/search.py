@@ -21,25 +21,40 @@ from typing import Any
 
 from bench import Server, fresh_console, percentile_95, print_table, write_result
 
-TOPICS, DIRECTIONS, NOISES = 200, 48, 4000
+TOPICS, DIRECTIONS, PLACES = 200, 48, 4000
 # How far a vector is from its topic, along the directions and in any.
 PLACE, NOISE = 1.0, 1.2
 
 MATERIAL = """
 CREATE TABLE bench_vector AS
-SELECT kind, n, l2_normalize(array_agg(x ORDER BY d)::vector(1536)) * array_fill(length, ARRAY[1536])::vector AS v
+SELECT kind, n, l2_normalize(array_agg(x ORDER BY d)::vector(1536)) AS v
 FROM (
-    SELECT kind, n, d, length, CASE WHEN d <= 384 THEN random() - 0.5 ELSE 0 END AS x
-    FROM (
-        VALUES ('topic', %(topics)s::int, 1::real), ('direction', %(directions)s, 1), ('noise', %(noises)s, %(noise)s)
-    ) AS k (kind, most, length), generate_series(1, most) AS n, generate_series(1, 1536) AS d
-) AS drawn GROUP BY kind, n, length
+    SELECT kind, n, d, CASE WHEN d <= 384 THEN random() - 0.5 ELSE 0 END AS x
+    FROM (VALUES ('topic', %(topics)s::int), ('direction', %(directions)s)) AS k (kind, most),
+         generate_series(1, most) AS n, generate_series(1, 1536) AS d
+) AS drawn GROUP BY kind, n
 """
-PLACES = """
+# A vector has two of them: so many pairs are never met twice.
+MATERIAL_PLACES = """
 INSERT INTO bench_vector
 SELECT 'place', n, l2_normalize(sum(v * array_fill(random_normal()::real, ARRAY[1536])::vector))
-    * array_fill(%(place)s::real, ARRAY[1536])::vector
-FROM bench_vector AS direction (kind, k, v), generate_series(1, %(noises)s) AS n WHERE kind = 'direction' GROUP BY n
+    * array_fill((%(place)s / sqrt(2))::real, ARRAY[1536])::vector
+FROM bench_vector AS direction (kind, k, v), generate_series(1, %(places)s) AS n WHERE kind = 'direction' GROUP BY n
+"""
+# Noise that no other vector has: 384 numbers between -0.5 and 0.5 are about 5.66 long together.
+DRAWN = """
+CREATE FUNCTION bench_drawn() RETURNS vector VOLATILE LANGUAGE plpgsql AS $$
+DECLARE
+    topic int := 1 + floor(power(random(), 2) * {topics});
+    place int := 1 + floor(random() * {places});
+    other int := 1 + floor(random() * {places});
+    noise real[] := array(SELECT (random() - 0.5) * {noise} / 5.66 FROM generate_series(1, 384));
+BEGIN
+    RETURN (
+        SELECT l2_normalize(sum(v) + (noise || array_fill(0::real, ARRAY[1152]))::vector)
+        FROM bench_vector WHERE (kind, n) IN (('topic', topic), ('place', place), ('place', other))
+    );
+END $$
 """
 
 # Words of seven letters that look as different from each other as words do.
@@ -73,14 +88,8 @@ FROM memories_memory WHERE instance_id = %(instance)s
 """
 VECTORS = """
 INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
-SELECT %(instance)s, c.id, 1, c.memory_id, true, l2_normalize(t.v + p.v + n.v)::halfvec(1536)
-FROM (
-    SELECT id, memory_id, 1 + floor(power(random(), 2) * %(topics)s)::int AS topic,
-           1 + floor(random() * %(noises)s)::int AS place, 1 + floor(random() * %(noises)s)::int AS noise
-    FROM memories_chunk WHERE instance_id = %(instance)s
-) AS c
-JOIN bench_vector t ON t.kind = 'topic' AND t.n = c.topic JOIN bench_vector p ON p.kind = 'place' AND p.n = c.place
-JOIN bench_vector n ON n.kind = 'noise' AND n.n = c.noise
+SELECT instance_id, id, 1, memory_id, true, bench_drawn()::halfvec(1536)
+FROM memories_chunk WHERE instance_id = %(instance)s
 """
 EXACT = """
 SELECT e.vector <=> %(vector)s::halfvec(1536)
@@ -110,7 +119,7 @@ def fill(size: int) -> Any:
 
     made = create_instance(SHELL, InstanceDraft(slug=f"size-{size}", embedder="offline"))
     Instance.objects.filter(id=made.id).update(embedding_model="offline-hash-1")
-    named = {"instance": made.id, "size": size, "first": size, "topics": TOPICS, "noises": NOISES}
+    named = {"instance": made.id, "size": size, "first": size}
     with connection.cursor() as cursor:
         for statement in (MEMORIES, CHUNKS, VECTORS):
             cursor.execute(statement, named)
@@ -150,16 +159,12 @@ def word(number: int) -> str:
     )
 
 
-def topical_vectors(number: int) -> list[list[float]]:
+def drawn_vectors(number: int) -> list[list[float]]:
     from django.db import connection
 
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT (l2_normalize(t.v + p.v + n.v))::real[] FROM bench_vector t"
-            " JOIN bench_vector p ON p.kind = 'place' AND p.n = t.n * 5"
-            " JOIN bench_vector n ON n.kind = 'noise' AND n.n = t.n * 7 WHERE t.kind = 'topic' ORDER BY t.n LIMIT %s",
-            [number],
-        )
+        cursor.execute("SELECT setseed(0.5)")
+        cursor.execute("SELECT bench_drawn()::real[] FROM generate_series(1, %s)", [number])
         return [row for (row,) in cursor.fetchall()]
 
 
@@ -175,7 +180,7 @@ def recall(scope: Any, chosen: dict[str, Any]) -> float:
     parameters: dict[str, Any] = {"instance": scope.instance.id}
     statement = EXACT.format(allowed=as_sql(matching(scope, filters), parameters))
     found = wanted = 0
-    for vector in topical_vectors(20):
+    for vector in drawn_vectors(20):
         hits, _ = find(scope, Query("x"), filters, "vector", vector, 20, 0)
         with connection.cursor() as cursor:
             cursor.execute(statement, {**parameters, "vector": HalfVector.of(vector)})
@@ -240,10 +245,11 @@ def main() -> None:
 
     with connection.cursor() as cursor:
         cursor.execute(WORD)
-        lengths = {"place": 0.0, "noise": 1.0} if options.hard else {"place": PLACE, "noise": NOISE}
-        named = {"topics": TOPICS, "directions": DIRECTIONS, "noises": NOISES, **lengths}
+        place, noise = (0.0, 1.0) if options.hard else (PLACE, NOISE)
+        named = {"topics": TOPICS, "directions": DIRECTIONS, "places": PLACES, "place": place}
         cursor.execute(MATERIAL, named)
-        cursor.execute(PLACES, named)
+        cursor.execute(MATERIAL_PLACES, named)
+        cursor.execute(DRAWN.format(topics=TOPICS, places=PLACES, noise=noise))
         cursor.execute("CREATE INDEX ON bench_vector (kind, n)")
         cursor.execute("VACUUM ANALYZE bench_vector")
     _, key = create_key(SHELL, name="bench", instances=[], grants=Grants(all_instances=True))
@@ -252,7 +258,9 @@ def main() -> None:
     for size in map(int, options.sizes.split(",")):
         start = perf_counter()
         scopes.append((size, fill(size)))
-        print(f"Filled {size:,} in {perf_counter() - start:.0f} s")
+        depth = scopes[-1][1].instance.indexed_depth
+        asked_for = f"; its index is asked for {depth:,}" if depth else ""
+        print(f"Filled {size:,} in {perf_counter() - start:.0f} s{asked_for}", flush=True)
     server = Server(key)
     for text in asked:
         server.ask("GET", "/memories", {"instanceId": scopes[0][1].instance.slug, "search": text, "mode": "vector"})
