@@ -28,11 +28,11 @@ BUILT_ANEW_AT_ONE_IN = 5
 MB_PER_THOUSAND, MOST_MB = 2, 1024
 # How many of the nearest it may be asked for, and how much of what a scan finds it has to find.
 DEPTHS = (400, 1_000, 2_000)
-TRIED_WITH, NEAREST, AS_GOOD = 100, 20, 0.998
+TRIED_WITH, NEAREST, AS_GOOD = 200, 20, 0.995
 
 CREATE = f"""
 CREATE INDEX CONCURRENTLY IF NOT EXISTS {{name}} ON memories_embedding
-USING hnsw (bits bit_hamming_ops) WITH (m = 24, ef_construction = 128) WHERE {INDEXED}
+USING hnsw (bits bit_hamming_ops) WITH (m = 24, ef_construction = 200) WHERE {INDEXED}
 """
 IS_VALID = """
 SELECT i.indisvalid FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid WHERE c.relname = %s
