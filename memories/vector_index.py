@@ -1,6 +1,6 @@
 """An index over the vectors of one large instance, built while everybody goes on reading and writing.
 
-It holds the chunks that are there when it is built; adding to it would make every insert several times slower. Later
+It holds the chunks that are there when it is built; adding to it would make every insert many times slower. Later
 ones are scanned beside it, and when they are a fifth of all, it is built anew. An index loses a neighbour now and then,
 how often depends on the vectors. So it is tried out on the instance's own, and used only if it finds what a scan finds.
 """

@@ -3,8 +3,10 @@
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import django
@@ -53,6 +55,16 @@ def empty_queue(request: pytest.FixtureRequest, django_db_blocker: Any) -> Itera
     if marker and marker.kwargs.get("transaction"):
         with django_db_blocker.unblock(), connection.cursor() as cursor:
             cursor.execute("TRUNCATE procrastinate_jobs CASCADE")
+
+
+@pytest.fixture
+def one_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a caller may do in a minute is counted from nothing, and the test takes no more than one."""
+    from accounts import throttling
+
+    now = time.time()
+    monkeypatch.setattr(throttling, "time", SimpleNamespace(time=lambda: now))
+    monkeypatch.setattr(throttling, "_counts", {})
 
 
 @pytest.fixture

@@ -87,8 +87,7 @@ def test_other_methods(call: Call, world: World) -> None:
 
 
 @EVERY
-def test_too_many_requests(call: Call, world: World, settings, monkeypatch) -> None:
-    monkeypatch.setattr("accounts.throttling._counts", {})
+def test_too_many_requests(call: Call, world: World, settings, one_minute) -> None:
     settings.API_REQUESTS_PER_MINUTE = 0
     answer = Caller(make_key()).send(call.method, call.url(world), call.body(world) if call.body else None)
     assert answer.error == (429, "throttled")

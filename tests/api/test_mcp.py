@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from accounts import throttling
 from tests.api.calling import Caller, signed_in
 from tests.factories import make_user
 
@@ -72,8 +71,7 @@ def test_there_are_no_streams_and_no_sessions(api, backend, method):
     assert api.send(method, "/mcp").error == (405, "method_not_allowed")
 
 
-def test_the_limit_is_the_one_of_the_api(api, backend, settings, monkeypatch):
-    monkeypatch.setattr(throttling, "_counts", {})
+def test_the_limit_is_the_one_of_the_api(api, backend, settings, one_minute):
     settings.API_REQUESTS_PER_MINUTE = 1
     assert api.get("/api/v1/memories?instanceId=support-bot").status == 200
     refused = api.post("/mcp", {})

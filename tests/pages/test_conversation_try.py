@@ -3,21 +3,15 @@
 import pytest
 from django.test import Client
 
-from accounts import throttling
 from instances.models import Instance
 from memories.models import Job, Memory
 from tests.factories import make_conversation, make_memory
 from tests.openai_server import OpenAIServer
 from tests.working import waiting
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("one_minute")]
 
 URL = "/conversations/try?instance=support-bot"
-
-
-@pytest.fixture(autouse=True)
-def not_throttled() -> None:
-    throttling._counts.clear()
 
 
 def test_a_pasted_text(alice: Client, support: Instance, openai: OpenAIServer) -> None:
