@@ -28,7 +28,7 @@ BUILT_ANEW_AT_ONE_IN = 5
 MB_PER_THOUSAND, MOST_MB = 2, 1024
 # How many of the nearest it may be asked for, and how much of what a scan finds it has to find.
 DEPTHS = (400, 1_000, 2_000)
-TRIED_WITH, NEAREST, AS_GOOD = 200, 20, 0.995
+TRIED_WITH, NEAREST, AS_GOOD = 200, 20, 0.998
 
 CREATE = f"""
 CREATE INDEX CONCURRENTLY IF NOT EXISTS {{name}} ON memories_embedding
