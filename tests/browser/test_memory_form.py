@@ -38,11 +38,24 @@ def test_a_hint_about_the_role_is_taken_with_a_click(console: Console, page: Pag
     slug = console.instance("hint-bot")
     page.goto(f"/memory/new?instance={slug}")
     page.get_by_label("Content").press_sequentially("Never deploy on Fridays")
-    page.get_by_role("button", name="Use role Lesson").click()
+    page.get_by_role("button", name="Use role Lesson").click(delay=300)  # a finger presses longer than an answer takes
     expect(page.get_by_text("Its role will be Lesson.")).to_be_visible()
     page.get_by_role("button", name="Save memory").click()
     page.wait_for_url("**/memory?*")
     assert console.api("GET", f"/memories?instanceId={slug}")["memories"][0]["role"] == "lesson"
+
+
+def test_a_hint_goes_when_its_role_is_chosen_by_hand(console: Console, page: Page) -> None:
+    slug = console.instance("hand-bot")
+    page.goto(f"/memory/new?instance={slug}")
+    page.get_by_label("Content").press_sequentially("Never deploy on Fridays")
+    hint = page.get_by_role("button", name="Use role Lesson")
+    expect(hint).to_be_visible()
+    page.get_by_text("More", exact=True).click()
+    page.get_by_label("Role").select_option("lesson")
+    expect(hint).to_be_hidden()
+    page.get_by_label("Role").select_option("decision")
+    expect(hint).to_be_visible()
 
 
 def test_a_date_is_asked_for_only_when_one_is_chosen(console: Console, page: Page) -> None:
