@@ -26,9 +26,10 @@ WORTH_INDEXING = 50_000
 BUILT_ANEW_AT_ONE_IN = 5
 # An index that does not fit into memory while it is built takes more than twice as long.
 MB_PER_THOUSAND, MOST_MB = 2, 1024
-# How many of the nearest it may be asked for, and how much of what a scan finds it has to find.
+# How many of the nearest it may be asked for. More are not asked for once it finds nearly all of what a scan finds.
 DEPTHS = (400, 1_000, 2_000)
-TRIED_WITH, NEAREST, AS_GOOD = 200, 20, 0.998
+TRIED_WITH, NEAREST = 200, 20
+NEARLY_ALL, AT_LEAST = 0.998, 0.995
 
 CREATE = f"""
 CREATE INDEX CONCURRENTLY IF NOT EXISTS {{name}} ON memories_embedding
@@ -100,17 +101,20 @@ def _note(instance: Instance, generation: int, up_to: UUID | None, depth: int) -
 
 
 def _depth(scope: Scope, index: VectorIndex) -> int:
-    """Of how many the index has to be asked for to find what a scan finds; 0 if it never does."""
+    """Of how many the index has to be asked for to find what a scan finds; 0 if it finds too little of it."""
     with connection.cursor() as cursor:
         cursor.execute(SOME.format(indexed=indexed(index), some=TRIED_WITH))
         some = cursor.fetchall()
     wanted = [_cosines(scope, memory, vector, index) for memory, vector in some]
+    shares: dict[int, float] = {}
     for depth in DEPTHS:
         asked = index._replace(depth=depth)
         found = [_cosines(scope, memory, vector, asked) for memory, vector in some]
-        if mean(map(_share, found, wanted)) >= AS_GOOD:
-            return depth
-    return 0
+        shares[depth] = mean(map(_share, found, wanted))
+        if shares[depth] >= NEARLY_ALL:
+            break
+    best = max(shares, key=shares.__getitem__)
+    return best if shares[best] >= AT_LEAST else 0
 
 
 def _cosines(scope: Scope, memory: UUID, vector: Sequence[float], index: VectorIndex) -> list[float]:

@@ -157,6 +157,18 @@ def test_it_is_asked_for_as_few_as_find_everything(monkeypatch: pytest.MonkeyPat
     assert large.indexed_depth == 12
 
 
+@pytest.mark.parametrize(("at_least", "depth"), [(0.5, 8), (0.9, 0)])
+def test_if_it_never_finds_nearly_all_it_is_asked_for_as_many_as_find_most(
+    at_least: float, depth: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_index, "DEPTHS", (4, 8))
+    monkeypatch.setattr(vector_index, "AT_LEAST", at_least)
+    large = filled("large", 12)
+    build()
+    large.refresh_from_db()
+    assert (large.indexed_depth, len(index_states(large))) == (depth, bool(depth))
+
+
 def test_building_again_changes_nothing() -> None:
     large = filled("large", 8)
     build()
