@@ -6,14 +6,13 @@ from typing import NamedTuple
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Count, Q, Sum
-from django.db.models.functions import Now
+from django.db.models import Count
 
 from accounts.access import Scope
 from memories.audit import note_private_reads
-from memories.filters import IS_PRIVATE, Filters, matching
+from memories.filters import Filters, matching
 from memories.milestones import milestone_finder
-from memories.models import LISTED, Memory, MemoryCount
+from memories.models import Memory
 from memories.paging import Order, Page, page_of, read_cursor, write_cursor
 from memories.vocabulary import Category
 
@@ -75,21 +74,30 @@ FROM memories_memorycount WHERE instance_id = %s
 
 
 def _counters(scope: Scope) -> dict[str, int]:
-    """The sum of the counters, less what has expired and is not purged yet, less other people's private memories."""
-    sums = MemoryCount.objects.filter(instance=scope.instance).values_list("category").annotate(n=Sum("delta"))
-    rows = Memory.objects.filter(LISTED, instance=scope.instance).order_by().values_list("category")
-    expired = Q(expires_at__isnull=False, expires_at__lte=Now())
-    hidden = rows.filter(expired).annotate(n=Count("id"))
     owner = scope.private_memories_of
-    if owner is not None:
-        foreign = Q(IS_PRIVATE) & ~Q(owner=owner)
-        hidden = hidden.union(rows.filter(foreign & ~expired).annotate(n=Count("id")), all=True)
-    totals = dict.fromkeys(Category.values, 0)
-    for category, n in sums:
-        totals[category] += n
-    for category, n in hidden:
-        totals[category] -= n
-    return totals
+    with connection.cursor() as cursor:
+        hidden = OF_OTHERS if owner is not None else ""
+        cursor.execute(COUNTED.format(hidden=hidden), {"instance": scope.instance.id, "owner": owner})
+        return dict.fromkeys(Category.values, 0) | dict(cursor.fetchall())
+
+
+# The sum of the counters, less what has expired and is not purged yet, less other people's private memories.
+COUNTED = """
+SELECT category, sum(n)::bigint
+FROM (
+    SELECT category, delta AS n FROM memories_memorycount WHERE instance_id = %(instance)s
+    UNION ALL
+    SELECT category, -1 FROM memories_memory
+    WHERE instance_id = %(instance)s AND listed AND expires_at IS NOT NULL AND expires_at <= statement_timestamp()
+    {hidden}
+) AS counted GROUP BY category
+"""
+OF_OTHERS = """
+    UNION ALL
+    SELECT category, -1 FROM memories_memory
+    WHERE instance_id = %(instance)s AND listed AND visibility = 'private' AND owner <> %(owner)s
+      AND (expires_at IS NULL OR expires_at > statement_timestamp())
+"""
 
 
 def list_page(

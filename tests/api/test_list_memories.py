@@ -151,7 +151,7 @@ def test_number_of_statements_does_not_depend_on_rows(api: Caller, support: Inst
     make_memories(support, 99)
     with CaptureQueriesContext(connection) as many:
         api.get(URL + "&limit=100")
-    assert len(few) == len(many) == 5, [query["sql"] for query in many]
+    assert len(few) == len(many) == 4, [query["sql"] for query in many]
 
 
 @pytest.mark.parametrize(
