@@ -13,7 +13,7 @@ from memories.models import Memory
 from memories.narrowing import Narrowing
 from memories.search_forms import SCOPED, WHOLE, WIDE
 from memories.search_words_sql import FIRST_WORD, KEYWORD_DEPTH, NO_WORDS, SCOPE, TYPED, UNSPACED, word_list
-from memories.sketches import SCANNED, VectorIndex, indexed, near, since
+from memories.sketches import SCANNED, VectorIndex, indexed, lost, near, nearest, since
 from memoryconsole.reading import columns_of
 
 # Taken from the first places of the two plain lists; the context list weighs more, and reaches deeper.
@@ -70,12 +70,17 @@ sketch AS MATERIALIZED (SELECT memories_sketch(wanted)::bit(1536) AS wanted FROM
 """
 WANTED = "(SELECT wanted FROM sketch)"
 ROUGH = """
-rough AS MATERIALIZED ({near}),
+rough AS MATERIALIZED ({nearest}),
 """
 # Filters that leave much are only asked about what is near. If next to nothing of that passes, what they leave is
 # somewhere else: then all of it is looked at.
 ROUGH_WIDE = """
-passing AS MATERIALIZED ({passing}),
+found AS MATERIALIZED ({found}),
+passing AS MATERIALIZED (
+    SELECT id FROM found
+    UNION ALL
+    SELECT near.id FROM ({later}) AS near WHERE {narrowed}
+),
 rough AS MATERIALIZED (
     SELECT id FROM passing
     UNION ALL
@@ -83,7 +88,7 @@ rough AS MATERIALIZED (
 ),
 """
 TOO_FEW = "(SELECT count(*) FROM passing) < {enough}"
-PASSING = "SELECT near.id FROM ({near}) AS near WHERE {narrowed}"
+NOTHING = "SELECT NULL::uuid AS id WHERE false"
 
 # Asked of every hit again, because a memory may have been made private since the statement was chosen.
 READER = " AND (m.visibility <> 'private' OR m.owner = %(reader)s::text)"
@@ -261,18 +266,14 @@ def _rough(form: str, narrowing: Narrowing, rerank: int, index: VectorIndex | No
     if form in (WHOLE, SCOPED):
         return ""
     narrowed = narrowing.of("e.memory_id")
-    by_index = [near(indexed(index), WANTED, index.depth, narrowed)] if index else []
-    # A fifth at most has come since the index was made, and the root of a fifth is about a half.
-    most = rerank // 2 if index else rerank
     if form != WIDE:
-        return SKETCH + ROUGH.format(near=_all(*by_index, near(since(index), WANTED, most, narrowed)))
-    by_scan = near(since(index), WANTED, WIDE_NEAR * most)
-    passing = PASSING.format(near=by_scan, narrowed=narrowing.of("near.memory_id"))
-    all_of_them = f"{TOO_FEW.format(enough=ENOUGH)} AND {narrowing.all_of_them}"
+        return SKETCH + ROUGH.format(nearest=nearest(index, WANTED, rerank, narrowed))
+    missing = TOO_FEW.format(enough=ENOUGH)
+    if index:
+        missing = f"({missing} OR {lost(index, WANTED, 'found')})"
     return SKETCH + ROUGH_WIDE.format(
-        passing=_all(*by_index, passing), all_of_them=near(SCANNED, WANTED, rerank, all_of_them)
+        found=near(indexed(index), WANTED, index.depth, narrowed) if index else NOTHING,
+        later=near(since(index), WANTED, rerank if index else WIDE_NEAR * rerank),
+        narrowed=narrowing.of("near.memory_id"),
+        all_of_them=near(SCANNED, WANTED, rerank, f"{missing} AND {narrowing.all_of_them}"),
     )
-
-
-def _all(*parts: str) -> str:
-    return " UNION ALL ".join(f"(SELECT id FROM ({part}) AS part)" for part in parts)

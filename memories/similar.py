@@ -55,10 +55,9 @@ def similar(scope: Scope, memory: Memory, limit: int = 5) -> list[tuple[Memory, 
     }
     with transaction.atomic(), connection.cursor() as cursor:
         length = plan(scope, cursor).all
-        index = index_of(instance)
-        most = index.depth if index else EXACT_UP_TO if length <= EXACT_UP_TO else reranked(length)
+        most = EXACT_UP_TO if length <= EXACT_UP_TO else reranked(length)
         may_be_read = each_if(as_sql(rows, parameters)).of("e.memory_id")
-        sql = NEAREST.format(own_pieces=OWN_PIECES, near=nearest(index, "own.bits", most, may_be_read))
+        sql = NEAREST.format(own_pieces=OWN_PIECES, near=nearest(index_of(instance), "own.bits", most, may_be_read))
         cursor.execute(sql, parameters)
         cosines = dict(cursor.fetchall())
     found = {row.id: row for row in rows.filter(id__in=cosines)} if cosines else {}

@@ -33,9 +33,25 @@ SCANNED = "instance_id = %(instance)s::uuid AND generation = %(generation)s::sma
 INDEXED = "instance_id = '{instance}' AND generation = {generation} AND live AND chunk_id <= '{up_to}'"
 
 NEAR = """
-    SELECT e.chunk_id AS id, e.memory_id FROM memories_embedding e
+    SELECT e.chunk_id AS id, e.memory_id, e.bits <~> {wanted} AS distance FROM memories_embedding e
     WHERE {where} AND {wanted} IS NOT NULL AND {narrowed}
-    ORDER BY e.bits <~> {wanted} LIMIT {most}
+    ORDER BY distance LIMIT {most}
+"""
+
+# A search through the index may get lost far from where it should be. Then some of a sample, one in 64 of what the index
+# holds, are nearer than anything that was `{found}`. Ids end at random.
+SAMPLED = "get_byte(uuid_send(e.chunk_id), 15) < 4"
+LOST = f"""(SELECT min(distance) FROM {{found}}) > (
+    SELECT distance FROM (
+        SELECT e.bits <~> {{wanted}} AS distance FROM memories_embedding e
+        WHERE {SCANNED} AND e.chunk_id <= '{{up_to}}' AND {SAMPLED}
+        OFFSET 0
+    ) AS sample
+    ORDER BY distance LIMIT 1 OFFSET 2
+)"""
+NEAREST = """
+    WITH found AS MATERIALIZED ({found}), lost AS MATERIALIZED (SELECT {lost} AS yes)
+    SELECT * FROM found UNION ALL ({later}) UNION ALL ({all_of_them})
 """
 
 
@@ -48,11 +64,23 @@ def since(index: VectorIndex | None) -> str:
     return f"{SCANNED} AND chunk_id > '{index.up_to}'" if index else SCANNED
 
 
+def lost(index: VectorIndex, wanted: str, found: str) -> str:
+    """A condition: whether what the index has `found` is not what is nearest."""
+    return LOST.format(found=found, wanted=wanted, up_to=index.up_to)
+
+
 def near(where: str, wanted: str, most: int, narrowed: str = "true") -> str:
     return NEAR.format(where=where, wanted=wanted, most=most, narrowed=narrowed)
 
 
 def nearest(index: VectorIndex | None, wanted: str, most: int, narrowed: str = "true") -> str:
-    """Of what the index holds and of the rest the nearest so many each."""
-    scan = near(since(index), wanted, most, narrowed)
-    return f"({near(indexed(index), wanted, most, narrowed)}) UNION ALL ({scan})" if index else scan
+    """By the index and a scan of the rest, and by a scan of everything where there is no index or it got lost."""
+    if index is None:
+        return near(SCANNED, wanted, most, narrowed)
+    return NEAREST.format(
+        found=near(indexed(index), wanted, min(index.depth, most), narrowed),
+        lost=lost(index, wanted, "found"),
+        # A fifth at most has come since the index was made, and the root of a fifth is about a half.
+        later=near(since(index), wanted, most // 2, narrowed),
+        all_of_them=near(SCANNED, wanted, most, f"(SELECT yes FROM lost) AND {narrowed}"),
+    )

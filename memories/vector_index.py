@@ -3,6 +3,7 @@
 It holds the chunks that are there when it is built; adding to it would make every insert many times slower. Later
 ones are scanned beside it, and when they are a fifth of all, it is built anew. An index loses a neighbour now and then,
 how often depends on the vectors. So it is tried out on the instance's own, and used only if it finds what a scan finds.
+A search that gets lost in it altogether is noticed when it happens (`sketches.py`).
 """
 
 from collections.abc import Sequence
@@ -26,10 +27,11 @@ WORTH_INDEXING = 50_000
 BUILT_ANEW_AT_ONE_IN = 5
 # An index that does not fit into memory while it is built takes more than twice as long.
 MB_PER_THOUSAND, MOST_MB = 2, 1024
-# How many of the nearest it may be asked for. More are not asked for once it finds nearly all of what a scan finds.
+# How many of the nearest it may be asked for. More are not asked for once it finds nearly all of what a scan finds, or
+# when they find next to no more.
 DEPTHS = (400, 1_000, 2_000)
 TRIED_WITH, NEAREST = 200, 20
-NEARLY_ALL, AT_LEAST = 0.998, 0.995
+NEARLY_ALL, AT_LEAST, NEXT_TO_NOTHING = 0.998, 0.995, 0.001
 
 CREATE = f"""
 CREATE INDEX CONCURRENTLY IF NOT EXISTS {{name}} ON memories_embedding
@@ -113,8 +115,9 @@ def _depth(scope: Scope, index: VectorIndex) -> int:
         shares[depth] = mean(map(_share, found, wanted))
         if shares[depth] >= NEARLY_ALL:
             break
-    best = max(shares, key=shares.__getitem__)
-    return best if shares[best] >= AT_LEAST else 0
+    most = max(shares.values())
+    enough = (depth for depth, share in shares.items() if share >= most - NEXT_TO_NOTHING)
+    return next(enough) if most >= AT_LEAST else 0
 
 
 def _cosines(scope: Scope, memory: UUID, vector: Sequence[float], index: VectorIndex) -> list[float]:

@@ -5,12 +5,14 @@ from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import F, Func, Q
 from django.db.models.functions import Cast
+from django.db.models.lookups import LessThan
 from pgvector.django import BitField, HalfVectorField
 
 from memories.models.words import Language, Words
 from memoryconsole.tenancy import InstanceOwned, OfInstance
 
 DIMENSIONS = 1536
+LAST_BYTE = Func(Func("chunk_id", function="uuid_send"), 15, function="get_byte", output_field=models.IntegerField())
 
 
 class Chunk(InstanceOwned):
@@ -77,6 +79,15 @@ class Embedding(OfInstance):
                 include=["bits", "memory_id"],
                 condition=Q(live=True),
                 name="embedding_scan",
+            ),
+            # One in 64, which tells whether a search through an instance's vector index got lost (`memories/sketches.py`).
+            models.Index(
+                "instance",
+                "generation",
+                "chunk_id",
+                include=["bits"],
+                condition=Q(LessThan(LAST_BYTE, 4), live=True),
+                name="embedding_sample",
             ),
         ]
 

@@ -9,7 +9,7 @@ from django.db.backends.utils import CursorWrapper
 
 from instances.models import Instance
 from instances.store import delete_instance
-from memories import jobs, vector_index
+from memories import jobs, search_sql, sketches, vector_index
 from memories.backfill import embed_pending
 from memories.deletion import delete_memory
 from memories.filters import Filters
@@ -96,7 +96,9 @@ def test_search_uses_it_with_and_without_filters() -> None:
     Memory.objects.filter(instance=large).update(category="fact")
     assert "embedding_of" not in plans(large)
     build()
-    assert plans(large).count("Index Scan using embedding_of") == 2
+    used = plans(large)
+    assert used.count("Index Scan using embedding_of") == 2
+    assert used.count("Index Only Scan using embedding_sample") == 2, "which tells whether a search got lost"
 
 
 def test_what_comes_later_is_found_beside_it() -> None:
@@ -109,6 +111,23 @@ def test_what_comes_later_is_found_beside_it() -> None:
     assert {near.content for near, _ in similar(scope_of(large), memory, 20)} == found(large) - {memory.content}
     assert found(large, min_importance=1) == found(large)
     assert index_states(large) == index, "and nobody has built anything"
+
+
+def test_a_search_that_gets_lost_in_it_is_answered_by_a_scan(monkeypatch: pytest.MonkeyPatch) -> None:
+    large = filled("large", 8)
+    far = make_memory(large, "Quarterly revenue rose in Oslo")
+    embed_pending(scope_of(large))
+    build()
+    # What the index is made to find, and everything in the sample: one in 64 of nine would be nobody.
+    monkeypatch.setattr(sketches, "INDEXED", f"{sketches.INDEXED} AND e.memory_id = '{far.id}'")
+    monkeypatch.setattr(sketches, "LOST", sketches.LOST.replace(sketches.SAMPLED, "true"))
+    everything = {f"Tea number {n}" for n in range(8)} | {far.content}
+    assert found(large) == found(large, min_importance=1) == everything
+    tea = Memory.objects.get(instance=large, content="Tea number 0")
+    assert {near.content for near, _ in similar(scope_of(large), tea, 20)} == everything - {tea.content}
+    monkeypatch.setattr(sketches, "LOST", "false")
+    search_sql.statement.cache_clear()
+    assert found(large) == {far.content}, "as it would be otherwise"
 
 
 def test_adding_a_memory_adds_nothing_to_it() -> None:
