@@ -270,7 +270,7 @@ def _rough(form: str, narrowing: Narrowing, rerank: int, index: VectorIndex | No
         return SKETCH + ROUGH.format(nearest=nearest(index, WANTED, rerank, narrowed))
     missing = TOO_FEW.format(enough=ENOUGH)
     if index:
-        missing = f"({missing} OR {lost(index, WANTED, 'found')})"
+        missing = f"({missing} OR {lost(index, WANTED)})"
     return SKETCH + ROUGH_WIDE.format(
         found=near(indexed(index), WANTED, index.depth, narrowed) if index else NOTHING,
         later=near(since(index), WANTED, rerank if index else WIDE_NEAR * rerank),

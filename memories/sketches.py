@@ -39,9 +39,9 @@ NEAR = """
 """
 
 # A search through the index may get lost far from where it should be. Then some of a sample, one in 64 of what the index
-# holds, are nearer than anything that was `{found}`. Ids end at random.
+# holds, are nearer than anything the step `found` has. Ids end at random.
 SAMPLED = "get_byte(uuid_send(e.chunk_id), 15) < 4"
-LOST = f"""(SELECT min(distance) FROM {{found}}) > (
+LOST = f"""(SELECT min(distance) FROM found) > (
     SELECT distance FROM (
         SELECT e.bits <~> {{wanted}} AS distance FROM memories_embedding e
         WHERE {SCANNED} AND e.chunk_id <= '{{up_to}}' AND {SAMPLED}
@@ -64,9 +64,9 @@ def since(index: VectorIndex | None) -> str:
     return f"{SCANNED} AND chunk_id > '{index.up_to}'" if index else SCANNED
 
 
-def lost(index: VectorIndex, wanted: str, found: str) -> str:
+def lost(index: VectorIndex, wanted: str) -> str:
     """A condition: whether what the index has `found` is not what is nearest."""
-    return LOST.format(found=found, wanted=wanted, up_to=index.up_to)
+    return LOST.format(wanted=wanted, up_to=index.up_to)
 
 
 def near(where: str, wanted: str, most: int, narrowed: str = "true") -> str:
@@ -79,7 +79,7 @@ def nearest(index: VectorIndex | None, wanted: str, most: int, narrowed: str = "
         return near(SCANNED, wanted, most, narrowed)
     return NEAREST.format(
         found=near(indexed(index), wanted, min(index.depth, most), narrowed),
-        lost=lost(index, wanted, "found"),
+        lost=lost(index, wanted),
         # A fifth at most has come since the index was made, and the root of a fifth is about a half.
         later=near(since(index), wanted, most // 2, narrowed),
         all_of_them=near(SCANNED, wanted, most, f"(SELECT yes FROM lost) AND {narrowed}"),
