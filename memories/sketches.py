@@ -38,8 +38,8 @@ NEAR = """
     ORDER BY distance LIMIT {most}
 """
 
-# A search through the index may get lost far from where it should be. Then some of a sample, one in 64 of what the index
-# holds, are nearer than anything the step `found` has. Ids end at random.
+# A search through the index may get lost far from where it should be. Then some of a sample, one in 64 of what the
+# index holds, are nearer than anything the step `found` has. Ids end at random.
 SAMPLED = "get_byte(uuid_send(e.chunk_id), 15) < 4"
 LOST = f"""(SELECT min(distance) FROM found) > (
     SELECT distance FROM (
