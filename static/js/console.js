@@ -133,6 +133,15 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   if (!event.target.matches("[data-quiet]")) document.getElementById("failed")?.setAttribute("hidden", "");
 });
 
+// What renews itself waits while somebody presses something in it, or is choosing from one of its lists.
+let pressed = null;
+document.addEventListener("pointerdown", ({ target }) => { pressed = target; });
+for (const name of ["pointerup", "pointercancel"]) document.addEventListener(name, () => setTimeout(() => { pressed = null; }));
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  const isHeld = detail.target.contains(pressed) || detail.target.contains(document.activeElement?.closest("select"));
+  if (isHeld && detail.requestConfig.elt.matches("[hx-trigger^=every]")) detail.shouldSwap = false;
+});
+
 // A filter that is not set does not belong in the address, and letters are no steps to go back over.
 document.addEventListener("htmx:configRequest", ({ detail }) => {
   if (detail.triggeringEvent?.type === "input") detail.headers["X-Typing"] = "true";

@@ -140,7 +140,7 @@ def test_embedding_with_live_progress(console: Console, page: Page) -> None:
     console.manage("shell", "-c", LATER.format(slug=slug))
     page.goto(f"/memory?instance={slug}")
     expect(page.get_by_text("3 memories have no vector yet")).to_be_visible()
-    page.get_by_role("button", name="Embed now").click()
+    page.get_by_role("button", name="Embed now").click(delay=6_000)  # longer than the line stays as it is
     expect(page.get_by_text(re.compile("pieces of text have a vector now"))).to_be_visible(timeout=20_000)
     page.get_by_role("searchbox").fill("contract")
     expect(page.get_by_text("Hybrid search")).to_be_visible()
