@@ -12,7 +12,7 @@ from functools import lru_cache
 from memories.models import Memory
 from memories.narrowing import Narrowing
 from memories.search_forms import SCOPED, WHOLE, WIDE
-from memories.search_words_sql import FIRST_WORD, KEYWORD_DEPTH, NO_WORDS, SCOPE, TYPED, UNSPACED, word_list
+from memories.search_words_sql import KEYWORD_DEPTH, NO_WORDS, SCOPE, TYPED, UNSPACED, word_list
 from memories.sketches import SCANNED, VectorIndex, indexed, lost, near, nearest, since
 from memoryconsole.reading import columns_of
 
@@ -104,8 +104,8 @@ vector AS MATERIALIZED (
     ) AS best
 ),
 candidate AS MATERIALIZED (
-    SELECT c.*, coalesce(m.source_conversation_id, m.id) AS conversation, m.conversation_position AS place,
-           m.pinned, m.importance, m.updated_at
+    SELECT c.*, m.source_conversation_id AS conversation, m.conversation_position AS place, m.pinned, m.importance,
+           m.updated_at
     FROM (
         SELECT memory_id, v.rank AS vector_rank, v.similarity, k.rank AS keyword_rank, k.score AS keyword_score,
                %(trust)s::float8 * coalesce(v.share, CASE WHEN v.rank IS NULL THEN 0 ELSE 1 END)
@@ -118,30 +118,28 @@ candidate AS MATERIALIZED (
 ),
 -- What was said within two places of the 50 best may be the answer even if no word of it matches.
 everyone AS MATERIALIZED (
-    SELECT memory_id, conversation, place, pinned, importance, updated_at, max(own) AS own
-    FROM (
-        SELECT memory_id, conversation, place, pinned, importance, updated_at, own FROM candidate
-        UNION ALL
-        SELECT m.id, m.source_conversation_id, m.conversation_position, m.pinned, m.importance, m.updated_at, 0
-        FROM (SELECT conversation, place FROM candidate ORDER BY own DESC, memory_id DESC LIMIT 50) AS top
-        JOIN memories_memory m ON m.instance_id = %(instance)s::uuid AND m.source_conversation_id = top.conversation
-             AND m.conversation_position BETWEEN top.place - 2 AND top.place + 2
-        WHERE m.listed AND (m.expires_at IS NULL OR m.expires_at > statement_timestamp()){reader} AND {narrowed}
-    ) AS both_kinds
-    GROUP BY memory_id, conversation, place, pinned, importance, updated_at
+    SELECT * FROM candidate
+    UNION ALL
+    SELECT DISTINCT m.id, NULL::bigint, NULL::float8, NULL::bigint, NULL::float8, 0::float8,
+           m.source_conversation_id, m.conversation_position, m.pinned, m.importance, m.updated_at
+    FROM (SELECT conversation, place FROM candidate ORDER BY own DESC, memory_id DESC LIMIT 50) AS top
+    JOIN memories_memory m ON m.instance_id = %(instance)s::uuid AND m.source_conversation_id = top.conversation
+         AND m.conversation_position BETWEEN top.place - 2 AND top.place + 2
+    WHERE m.listed AND (m.expires_at IS NULL OR m.expires_at > statement_timestamp()){reader} AND {narrowed}
+      AND m.id NOT IN (SELECT memory_id FROM candidate)
 ),
 -- How it is said; its first chunk tells. From the few hundred candidates to their chunks: the other way round every
 -- chunk with one of the words would be read. The query may name who said it or what it begins with, its subject. The
 -- pieces of scripts without spaces have no weight that would tell who said it: there the beginning tells.
 said AS MATERIALIZED (
-    SELECT x.*, c.about, c.turn, c.question, c.length
+    SELECT x.*, c.turn, x.own + CASE WHEN c.about THEN 0.3::float8 ELSE 0 END
+           - CASE WHEN c.question THEN 0.15::float8 ELSE 0 END
+           + 0.1::float8 * least(greatest(ln(c.length / (SELECT length FROM average)), -1), 1) AS worth
     FROM everyone x LEFT JOIN LATERAL (
         SELECT c.who <> '' AND c.who !~ '{unspaced}'
                AND c.words @@ (SELECT string_agg(quoted || sign || 'A', ' | ')::tsquery FROM term)
-               OR lower(substring(left(c.content, 40), '{first_word}')) = ANY (SELECT word FROM asked) AS about,
-               c.who <> '' AND (strpos(left(c.content, 300), c.who || ':') > 0
-                                OR strpos(left(c.content, 300), c.who || '：') > 0) AS turn,
-               right(c.content, 1) IN ('?', '？', '؟') AS question, greatest(c.length, 1) AS length
+               OR c.first_word = ANY (SELECT word FROM asked) AS about,
+               c.turn, c.question, greatest(c.length, 1) AS length
         FROM memories_chunk c
         WHERE c.instance_id = %(instance)s::uuid AND c.memory_id = x.memory_id AND c.position = 0
           AND c.version_id IS NULL
@@ -149,29 +147,29 @@ said AS MATERIALIZED (
     ) AS c ON true
 ),
 -- What was said is understood by what stands around it; a fact half stands alone. A question is rarely the answer, and
--- few words rarely tell much.
+-- few words rarely tell much. Outside of conversations everything is the best of its kind.
 context AS MATERIALIZED (
-    SELECT memory_id, row_number() OVER (
+    SELECT *, row_number() OVER (
         ORDER BY score DESC, pinned DESC, importance DESC, updated_at DESC, memory_id DESC
     ) AS rank
     FROM (
-        SELECT memory_id, pinned, importance, updated_at,
-               own + (0.2::float8 * sum(own) OVER next_to + 0.2::float8 * sum(own) OVER around - 0.4::float8 * own)
+        SELECT *, worth + 0.5::float8 * own AS score FROM said WHERE conversation IS NULL
+        UNION ALL
+        SELECT *, worth
+               + (0.2::float8 * sum(own) OVER next_to + 0.2::float8 * sum(own) OVER around - 0.4::float8 * own)
                * CASE WHEN turn THEN 1 ELSE 0.5::float8 END
-               + 0.5::float8 * max(own) OVER (PARTITION BY conversation)
-               + CASE WHEN about THEN 0.3::float8 ELSE 0 END - CASE WHEN question THEN 0.15::float8 ELSE 0 END
-               + 0.1::float8 * least(greatest(ln(length / (SELECT length FROM average)), -1), 1) AS score
-        FROM said
+               + 0.5::float8 * max(own) OVER (PARTITION BY conversation) AS score
+        FROM said WHERE conversation IS NOT NULL
         WINDOW next_to AS (PARTITION BY conversation ORDER BY place RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING),
                around AS (PARTITION BY conversation ORDER BY place RANGE BETWEEN 2 PRECEDING AND 2 FOLLOWING)
     ) AS weighed
 ),
 fused AS MATERIALIZED (
-    SELECT x.memory_id, c.vector_rank, c.similarity, c.keyword_rank, c.keyword_score, x.rank AS context_rank,
-           CASE WHEN c.vector_rank <= {plain_depth} THEN 1::float8 / (60 + c.vector_rank) ELSE 0 END AS vector_rrf,
-           CASE WHEN c.keyword_rank <= {plain_depth} THEN 1::float8 / (60 + c.keyword_rank) ELSE 0 END AS keyword_rrf,
-           {context_weight}::float8 / (60 + x.rank) AS context_rrf
-    FROM context x LEFT JOIN candidate c USING (memory_id)
+    SELECT memory_id, vector_rank, similarity, keyword_rank, keyword_score, rank AS context_rank,
+           CASE WHEN vector_rank <= {plain_depth} THEN 1::float8 / (60 + vector_rank) ELSE 0 END AS vector_rrf,
+           CASE WHEN keyword_rank <= {plain_depth} THEN 1::float8 / (60 + keyword_rank) ELSE 0 END AS keyword_rrf,
+           {context_weight}::float8 / (60 + rank) AS context_rrf
+    FROM context
 ),
 """
 
@@ -196,17 +194,13 @@ fused AS MATERIALIZED (
 # One page of hits, each with its best chunk and the words found in it.
 PAGE = """
 page AS MATERIALIZED (
-    SELECT f.*, f.vector_rrf + f.keyword_rrf + f.context_rrf AS final, count(*) OVER () AS total,
-           count(f.keyword_rank) OVER () AS worded,
-           row_number() OVER (
-               ORDER BY f.vector_rrf + f.keyword_rrf + f.context_rrf DESC, f.memory_id DESC
-           ) AS place
+    SELECT f.*, f.vector_rrf + f.keyword_rrf + f.context_rrf AS final
     FROM fused f
-    ORDER BY place LIMIT %(limit)s::bigint OFFSET %(offset)s::bigint
+    ORDER BY final DESC, memory_id DESC LIMIT %(limit)s::bigint OFFSET %(offset)s::bigint
 )
 SELECT p.memory_id, p.vector_rank, p.similarity, p.vector_rrf, p.keyword_rank, p.keyword_score, p.keyword_rrf,
-       p.context_rank, p.context_rrf, p.final, p.total, best.content, best.version_id, best.matched,
-       p.worded, {memory}
+       p.context_rank, p.context_rrf, p.final, (SELECT count(*) FROM fused) AS total, best.content, best.version_id,
+       best.matched, (SELECT count(keyword_rank) FROM fused) AS worded, {memory}
 FROM page p JOIN memories_memory m ON m.instance_id = %(instance)s::uuid AND m.id = p.memory_id
 LEFT JOIN LATERAL (
     SELECT c.content, c.version_id, ARRAY(SELECT t.word FROM term t WHERE c.words @@ t.wanted) AS matched
@@ -215,7 +209,7 @@ LEFT JOIN LATERAL (
     ORDER BY (SELECT count(*) FROM term t WHERE c.words @@ t.wanted) DESC, c.live DESC, c.position
     LIMIT 1
 ) AS best ON true
-ORDER BY p.place
+ORDER BY p.final DESC, p.memory_id DESC
 """
 
 
@@ -240,7 +234,6 @@ def statement(
         reader=READER if has_reader else "",
         narrowed=narrowing.of("m.id"),
         unspaced=UNSPACED,
-        first_word=FIRST_WORD,
     )
     parts = [
         TYPED,

@@ -9,8 +9,6 @@ WORD_BUDGET = 4_000
 
 # The pieces that stand for words in scripts without spaces.
 UNSPACED = f"[{IDEOGRAPHS}]{{2}}|[{ALPHABETS}]{{3}}"
-# PostgreSQL takes the longest alternative, not the first.
-FIRST_WORD = rf"{UNSPACED}|(?!{UNSPACED})[\w{MARKS}]+"
 
 
 def quoted(word: str) -> str:

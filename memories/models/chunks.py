@@ -8,7 +8,7 @@ from django.db.models.functions import Cast
 from django.db.models.lookups import LessThan
 from pgvector.django import BitField, HalfVectorField
 
-from memories.models.words import Language, Words
+from memories.models.words import FirstWord, IsQuestion, IsTurn, Language, Words
 from memoryconsole.tenancy import InstanceOwned, OfInstance
 
 DIMENSIONS = 1536
@@ -37,6 +37,16 @@ class Chunk(InstanceOwned):
         expression=Words(F("language"), F("who"), F("content"), F("about")),
         output_field=SearchVectorField(),
         db_persist=True,
+    )
+    # How it is said, which search weighs: looking for it in hundreds of candidates took a sixth of a search.
+    first_word = models.GeneratedField(
+        expression=FirstWord(F("content")), output_field=models.TextField(), db_persist=True
+    )
+    turn = models.GeneratedField(
+        expression=IsTurn(F("who"), F("content")), output_field=models.BooleanField(), db_persist=True
+    )
+    question = models.GeneratedField(
+        expression=IsQuestion(F("content")), output_field=models.BooleanField(), db_persist=True
     )
 
     class Meta:

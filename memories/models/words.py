@@ -24,3 +24,22 @@ class Words(Func):
 
     function = "memories_words"
     output_field = SearchVectorField()
+
+
+class FirstWord(Func):
+    """The word a text begins with, in small letters: mostly its subject."""
+
+    function = "memories_first_word"
+    output_field = models.TextField()
+
+
+class IsTurn(Func):
+    """Whether a text is what somebody said in a talk ("Name: …")."""
+
+    function = "memories_is_turn"
+    output_field = models.BooleanField()
+
+
+class IsQuestion(Func):
+    function = "memories_is_question"
+    output_field = models.BooleanField()
