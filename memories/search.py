@@ -41,6 +41,8 @@ TRUST, TRUST_OFFLINE = 0.4, 0.2
 # How many of those nearest by sketch are put in order by their vectors: the more there are, the more look alike. In
 # steps, because every number is a statement of its own, whose plan is kept.
 RERANK, RERANK_PER_ROOT, RERANK_STEP = 600, 6, 200
+# As many of the nearest a vector index collects at a time, if it is not asked for fewer.
+AT_FIRST = 400
 # Filters are wide when they leave more than one in so many. Narrow ones leave less: it is cheaper to begin with that,
 # unless it is much of a small instance.
 WIDE_ONE_IN, NARROW_ONE_IN, MUCH_ONE_IN = 10, 25, 4
@@ -216,7 +218,8 @@ def _with_score(hit: SharedHit, final: float) -> Hit:
 
 def plan(scope: Scope, cursor: "CursorWrapper") -> Lengths:
     """Prepare the transaction for a search of the instance, whose size is asked for on the way."""
-    cursor.execute(PLANNING, [scope.instance.id])
+    candidates = min(scope.instance.indexed_depth or AT_FIRST, AT_FIRST)
+    cursor.execute(PLANNING, {"instance": scope.instance.id, "candidates": str(candidates)})
     return Lengths(*cursor.fetchone()[:2])
 
 

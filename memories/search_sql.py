@@ -20,19 +20,21 @@ from memoryconsole.reading import columns_of
 PLAIN_DEPTH = 10
 CONTEXT_WEIGHT = 30
 VECTOR_DEPTH = 100
-# Under wide filters so many times as many are looked at as are put in order, and so many of them should pass.
-WIDE_NEAR, ENOUGH = 2, 300
+# Under wide filters so many times as many are looked at as are put in order, and so many of them should pass. An index
+# is asked for more than that.
+WIDE_NEAR, ENOUGH, WIDE_DEPTH = 2, 300, 400
 
 
 # How much there is to search, and how to do it in this transaction. The form of the statement is chosen by counting, so
 # the plan may be made once and kept, and it never reads a whole table or starts helpers for what takes milliseconds. A
-# vector index is to look at as many candidates as are put in order later, and to go on while filters take them away.
+# vector index is to look at as many candidates as it is asked for, at first, and to go on while filters take them away.
 PLANNING = """
 SELECT coalesce(sum(delta), 0)::bigint, coalesce(sum(delta) FILTER (WHERE private), 0)::bigint,
        set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
-       set_config('max_parallel_workers_per_gather', '0', true), set_config('hnsw.ef_search', '400', true),
+       set_config('max_parallel_workers_per_gather', '0', true),
+       set_config('hnsw.ef_search', %(candidates)s::text, true),
        set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.max_scan_tuples', '10000', true)
-FROM memories_memorycount WHERE instance_id = %s
+FROM memories_memorycount WHERE instance_id = %(instance)s
 """
 
 
@@ -265,7 +267,7 @@ def _rough(form: str, narrowing: Narrowing, rerank: int, index: VectorIndex | No
     if index:
         missing = f"({missing} OR {lost(index, WANTED)})"
     return SKETCH + ROUGH_WIDE.format(
-        found=near(indexed(index), WANTED, index.depth, narrowed) if index else NOTHING,
+        found=near(indexed(index), WANTED, max(index.depth, WIDE_DEPTH), narrowed) if index else NOTHING,
         later=near(since(index), WANTED, rerank if index else WIDE_NEAR * rerank),
         narrowed=narrowing.of("near.memory_id"),
         all_of_them=near(SCANNED, WANTED, rerank, f"{missing} AND {narrowing.all_of_them}"),

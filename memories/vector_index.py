@@ -29,7 +29,7 @@ BUILT_ANEW_AT_ONE_IN = 5
 MB_PER_THOUSAND, MOST_MB = 2, 1024
 # How many of the nearest it may be asked for. More are not asked for once it finds nearly all of what a scan finds, or
 # when they find next to no more.
-DEPTHS = (400, 1_000, 2_000)
+DEPTHS = (250, 400, 1_000, 2_000)
 TRIED_WITH, NEAREST = 200, 20
 NEARLY_ALL, AT_LEAST, NEXT_TO_NOTHING = 0.998, 0.995, 0.001
 

@@ -1,7 +1,9 @@
 """A large instance gets a vector index of its own, built beside everything else, if it finds what a scan finds."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -14,7 +16,9 @@ from memories.backfill import embed_pending
 from memories.deletion import delete_memory
 from memories.filters import Filters
 from memories.models import Memory
+from memories.narrowing import each_if
 from memories.search import search
+from memories.search_forms import WIDE
 from memories.similar import similar
 from tests.domain.conftest import searched_as
 from tests.factories import make_instance, make_memory, scope_of
@@ -175,6 +179,23 @@ def test_it_is_asked_for_as_few_as_find_everything(monkeypatch: pytest.MonkeyPat
     build()
     large.refresh_from_db()
     assert large.indexed_depth == 12
+
+
+def test_under_wide_filters_it_is_asked_for_more_than_have_to_pass() -> None:
+    """Or everything would be scanned as well, every time."""
+    index = sketches.VectorIndex(uuid4(), 1, uuid4(), depth=min(vector_index.DEPTHS))
+    wide = search_sql.statement(
+        mode="vector",
+        form=WIDE,
+        narrowing=each_if("SELECT id FROM memories_memory"),
+        rerank=600,
+        index=index,
+        has_reader=False,
+        superseded=False,
+    )
+    asked_for = re.search(r"found AS MATERIALIZED \(.*?LIMIT (\d+)", wide, re.DOTALL)
+    assert asked_for
+    assert int(asked_for[1]) > search_sql.ENOUGH
 
 
 @pytest.mark.parametrize(("at_least", "depth"), [(0.5, 8), (0.9, 0)])
