@@ -5,11 +5,12 @@ Shared memories stay where they are. They are in nobody else's lists, counts and
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import BooleanField, Q, QuerySet
+from django.db.models import BooleanField, Exists, OuterRef, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
 from accounts.access import Scope
@@ -21,7 +22,7 @@ from memories.store import find_memory
 from memories.vocabulary import Visibility
 from memoryconsole.errors import NotFound
 from memoryconsole.ids import parse_id
-from memoryconsole.reading import row_of
+from memoryconsole.reading import Composed, row_of
 
 # The newest of them, when more are shared.
 MOST = 5_000
@@ -41,14 +42,23 @@ class SharedHit:
 
 
 def origins(scope: Scope) -> dict[UUID, Instance]:
-    """The other instances this one may read from, by id."""
+    """The other instances this one may read from, by id. Mostly none of them shares anything."""
     if not scope.reads_team and not scope.reads_org:
         return {}
-    within = Q(team_id=scope.instance.team_id) if scope.reads_team else Q()
-    if scope.reads_org:
-        organisation = Team.objects.filter(id=scope.instance.team_id).values("organisation_id")
-        within |= Q(team__organisation__in=organisation)
-    return {each.id: each for each in Instance.objects.filter(within).exclude(id=scope.instance.id)}
+    found = _others_that_share(scope.reads_team, scope.reads_org).all(scope.instance.team_id, scope.instance.id)
+    return {each.id: each for each in found}
+
+
+@cache
+def _others_that_share(reads_team: bool, reads_org: bool) -> Composed[Instance]:
+    def others(team: UUID, own: UUID) -> QuerySet[Instance]:
+        within = Q(team_id=team) if reads_team else Q()
+        if reads_org:
+            within |= Q(team__organisation__in=Team.objects.filter(id=team).values("organisation_id"))
+        share = Exists(Memory.objects.filter(IS_SHARED, instance=OuterRef("pk")))
+        return Instance.objects.filter(within, share).exclude(id=own)
+
+    return Composed(others, UUID, UUID)
 
 
 def shared_with(scope: Scope, sources: Iterable[Instance], filters: Filters) -> QuerySet[Memory]:

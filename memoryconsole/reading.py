@@ -25,19 +25,20 @@ class Composed(Generic[M]):
         self.build = build
         self.kinds = kinds
 
-    def first(self, *values: Any) -> M | None:
+    def all(self, *values: Any) -> list[M]:
         model, sql, places = self._composed
-        with connection.cursor() as cursor:
-            cursor.execute(sql, [values[each.place] if isinstance(each, _Place) else each for each in places])
-            row = cursor.fetchone()
-        return row_of(model, row) if row else None
+        return rows_found(model, sql, [values[each.place] if isinstance(each, _Place) else each for each in places])
+
+    def first(self, *values: Any) -> M | None:
+        """For a query that finds one at most."""
+        return next(iter(self.all(*values)), None)
 
     @cached_property
     def _composed(self) -> tuple[type[M], str, list[Any]]:
         """The model, the SQL, and its parameters with the places of the values among them."""
         stand_ins: list[Any] = [uuid4() if kind is UUID else f"stand-in {uuid4()}" for kind in self.kinds]
         rows = self.build(*stand_ins)
-        sql, parameters = rows[:1].query.sql_with_params()
+        sql, parameters = rows.query.sql_with_params()
         places = [_Place(stand_ins.index(each)) if each in stand_ins else each for each in parameters]
         return rows.model, sql, places
 
