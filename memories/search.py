@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 Mode = Literal["hybrid", "keyword", "vector"]
 
 # How much the context list trusts vectors against words. Hashed vectors know words, not meaning.
-TRUST, TRUST_OFFLINE = 0.4, 0.2
+TRUST, TRUST_OFFLINE = 0.45, 0.2
+# How much of their likeness to what the nearest have in common is taken from their similarity. What hashed vectors have
+# in common are words, and idf weighs those.
+COMMON, COMMON_OFFLINE = 0.4, 0.0
 # How many of those nearest by sketch are put in order by their vectors: the more there are, the more look alike. In
 # steps, because every number is a statement of its own, whose plan is kept.
 RERANK, RERANK_PER_ROOT, RERANK_STEP = 600, 6, 200
@@ -236,6 +239,7 @@ def prepared(
         "vector": HalfVector.of(vector) if vector is not None else None,
         "generation": instance.embedding_generation,
         "trust": _trust(instance) if vector is not None else 0.0,
+        "common": COMMON_OFFLINE if instance.embedding_model == OFFLINE else COMMON,
         "reader": scope.private_memories_of,
         "chunks": float(sizes.all),
         "budget": WORD_BUDGET,

@@ -12,14 +12,17 @@ from functools import lru_cache
 from memories.models import Memory
 from memories.narrowing import Narrowing
 from memories.search_forms import SCOPED, WHOLE, WIDE
-from memories.search_words_sql import KEYWORD_DEPTH, NO_WORDS, SCOPE, TYPED, UNSPACED, word_list
+from memories.search_words_sql import KEYWORD_DEPTH, MERGED_DEPTH, NO_WORDS, SCOPE, TYPED, UNSPACED, word_list
 from memories.sketches import SCANNED, VectorIndex, indexed, lost, near, nearest, since
 from memoryconsole.reading import columns_of
 
 # Taken from the first places of the two plain lists; the context list weighs more, and reaches deeper.
 PLAIN_DEPTH = 10
 CONTEXT_WEIGHT = 30
-VECTOR_DEPTH = 100
+VECTOR_DEPTH = 70
+# What so many of the nearest have in common tells none of them from the others; what fewer have in common is what the
+# query asks for. Every fourth of them is enough to know it.
+COMMON_DEPTH, COMMON_STEP = 100, 4
 # Under wide filters so many times as many are looked at as are put in order, and so many of them should pass. An index
 # is asked for more than that.
 WIDE_NEAR, ENOUGH, WIDE_DEPTH = 2, 300, 400
@@ -96,13 +99,37 @@ NOTHING = "SELECT NULL::uuid AS id WHERE false"
 READER = " AND (m.visibility <> 'private' OR m.owner = %(reader)s::text)"
 
 FUSED = """
-vector AS MATERIALIZED (
-    SELECT memory_id, similarity, row_number() OVER (ORDER BY similarity DESC, memory_id DESC) AS rank,
-           (similarity - min(similarity) OVER ())
-           / nullif(max(similarity) OVER () - min(similarity) OVER (), 0) AS share
+-- With the vector of its first chunk, where enough are near to have something in common.
+near AS MATERIALIZED (
+    SELECT n.memory_id, n.similarity, n.rank, e.vector
     FROM (
-        SELECT memory_id, 1 - distance AS similarity FROM nearest
-        ORDER BY similarity DESC, memory_id DESC LIMIT {vector_depth}
+        SELECT memory_id, 1 - distance AS similarity,
+               row_number() OVER (ORDER BY 1 - distance DESC, memory_id DESC) AS rank
+        FROM nearest
+    ) AS n LEFT JOIN LATERAL (
+        SELECT e.vector
+        FROM memories_chunk c JOIN memories_embedding e ON e.instance_id = %(instance)s::uuid AND e.chunk_id = c.id
+             AND e.generation = %(generation)s::smallint
+        WHERE c.instance_id = %(instance)s::uuid AND c.memory_id = n.memory_id AND c.position = 0
+          AND c.version_id IS NULL
+          AND %(common)s::float8 > 0 AND (SELECT count(*) FROM nearest) >= {common_depth}
+        LIMIT 1
+    ) AS e ON true
+    WHERE n.rank <= {vector_depth} OR (n.rank <= {common_depth} AND mod(n.rank, {common_step}) = 0)
+),
+in_common AS MATERIALIZED (SELECT sum(vector) AS vector FROM near WHERE mod(rank, {common_step}) = 0),
+-- The list is in the order of the cosine. The context list asks how much nearer it is than what they have in common, a
+-- name for example, would make it.
+vector AS MATERIALIZED (
+    SELECT memory_id, similarity, rank,
+           (telling - min(telling) OVER ()) / nullif(max(telling) OVER () - min(telling) OVER (), 0) AS share
+    FROM (
+        SELECT memory_id, similarity, rank,
+               similarity - %(common)s::float8 * coalesce(ordinary, max(ordinary) OVER (), 0) AS telling
+        FROM (
+            SELECT memory_id, similarity, rank, 1 - (vector <=> (SELECT vector FROM in_common)) AS ordinary
+            FROM near WHERE rank <= {vector_depth} OFFSET 0
+        ) AS compared
     ) AS best
 ),
 candidate AS MATERIALIZED (
@@ -136,7 +163,8 @@ everyone AS MATERIALIZED (
 said AS MATERIALIZED (
     SELECT x.*, c.turn, x.own + CASE WHEN c.about THEN 0.3::float8 ELSE 0 END
            - CASE WHEN c.question THEN 0.15::float8 ELSE 0 END
-           + 0.1::float8 * least(greatest(ln(c.length / (SELECT length FROM average)), -1), 1) AS worth
+           + CASE WHEN x.conversation IS NULL THEN 0.1::float8 ELSE 0.2::float8 END
+           * least(greatest(ln(c.length / (SELECT length FROM average)), -1), 1) AS worth
     FROM everyone x LEFT JOIN LATERAL (
         SELECT c.who <> '' AND c.who !~ '{unspaced}'
                AND c.words @@ (SELECT string_agg(quoted || sign || 'A', ' | ')::tsquery FROM term)
@@ -149,7 +177,8 @@ said AS MATERIALIZED (
     ) AS c ON true
 ),
 -- What was said is understood by what stands around it; a fact half stands alone. A question is rarely the answer, and
--- few words rarely tell much. Outside of conversations everything is the best of its kind.
+-- few words rarely tell much, least of all in a conversation. Outside of conversations everything is the best of its
+-- kind.
 context AS MATERIALIZED (
     SELECT *, row_number() OVER (
         ORDER BY score DESC, pinned DESC, importance DESC, updated_at DESC, memory_id DESC
@@ -228,8 +257,11 @@ def statement(
 ) -> str:
     """The statement for one search: `form` by size; with a reader, none but their own private memories."""
     is_vector = mode == "vector"
+    word_depth = MERGED_DEPTH if mode == "hybrid" else KEYWORD_DEPTH
     fused = (VECTOR_ONLY if is_vector else FUSED).format(
         vector_depth=VECTOR_DEPTH,
+        common_depth=COMMON_DEPTH,
+        common_step=COMMON_STEP,
         keyword_depth=KEYWORD_DEPTH,
         plain_depth=PLAIN_DEPTH,
         context_weight=CONTEXT_WEIGHT,
@@ -241,13 +273,13 @@ def statement(
         TYPED,
         narrowing.step,
         SCOPE if form == SCOPED else "",
-        NO_WORDS if is_vector else word_list(form, narrowing),
+        NO_WORDS if is_vector else word_list(form, narrowing, word_depth),
         _rough(form, narrowing, rerank, index),
         NEAREST.format(
             distances=VECTORS_EXACT.format(narrowed=narrowing.of("e.memory_id"))
             if form == WHOLE
             else VECTORS_OF.format(chosen="scope" if form == SCOPED else "rough"),
-            nearest=KEYWORD_DEPTH + 40 if is_vector else VECTOR_DEPTH + 20,
+            nearest=KEYWORD_DEPTH + 40 if is_vector else COMMON_DEPTH + 20,
         ),
         fused,
         PAGE.format(memory=columns_of(Memory, "m")),

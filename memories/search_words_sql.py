@@ -4,7 +4,8 @@ from memories.chunking import ALPHABETS, IDEOGRAPHS, MARKS
 from memories.narrowing import Narrowing
 from memories.search_forms import MIDDLE, SCOPED, WHOLE
 
-KEYWORD_DEPTH = 200
+# Where words are merged with vectors, fewer are enough.
+KEYWORD_DEPTH, MERGED_DEPTH = 200, 150
 WORD_BUDGET = 4_000
 
 # The pieces that stand for words in scripts without spaces.
@@ -158,8 +159,8 @@ keyword AS MATERIALIZED (
 """
 
 
-def word_list(form: str, narrowing: Narrowing) -> str:
-    return _scored(form, narrowing) + KEYWORD.format(keyword_depth=KEYWORD_DEPTH)
+def word_list(form: str, narrowing: Narrowing, depth: int) -> str:
+    return _scored(form, narrowing) + KEYWORD.format(keyword_depth=depth)
 
 
 def _scored(form: str, narrowing: Narrowing) -> str:

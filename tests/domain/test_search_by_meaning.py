@@ -82,6 +82,22 @@ def test_many_chunks_of_one_memory_do_not_hide_other_memories(hashed: Instance) 
     assert find(hashed, "Alice likes green tea", mode="vector").total == 7
 
 
+@pytest.mark.parametrize(("others", "is_first"), [(50, True), (10, False)])
+def test_what_a_hundred_have_in_common_counts_less(
+    bot: Instance, openai: OpenAIServer, others: int, is_first: bool
+) -> None:
+    make_memory(bot, "Puppy kitten")
+    for n in range(60):
+        make_memory(bot, f"Trip alpha{n}")
+    for n in range(others):
+        make_memory(bot, f"Gamma{n} delta{n}")
+    embed(bot)
+    hits = find(bot, "hound journey travel", limit=100).hits
+    puppy = next(hit.found for hit in hits if hit.memory.content == "Puppy kitten")
+    assert puppy.vector_rank == 61, "the list itself is in the order of the cosine"
+    assert (puppy.context_rank == 1) is is_first
+
+
 # Order and explanation
 
 
