@@ -86,7 +86,7 @@ def test_the_old_model_may_be_the_offline_one(hashed: Instance, openai: OpenAISe
     change_instance(scope_of(hashed), InstanceChanges(embedder="openai"))
     make_memory(hashed, "The invoice is overdue")
     embed_fresh(scope_of(hashed))
-    assert texts(find(hashed, "invoices", mode="vector"))[0] == "The invoice is overdue"
+    assert texts(find(hashed, "overdue invoice", mode="vector"))[0] == "The invoice is overdue"
     assert (openai.requests, states(hashed)) == ([], {"ready": 7})
 
 
