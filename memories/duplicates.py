@@ -6,7 +6,7 @@ from typing import Literal
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import BooleanField, QuerySet
+from django.db.models import BooleanField, OuterRef, QuerySet, Subquery
 from django.db.models.expressions import RawSQL
 
 from accounts.access import Scope
@@ -59,10 +59,15 @@ class Cluster:
 
 
 def open_pairs(scope: Scope, kind: Kind | None = None) -> QuerySet[DuplicatePair]:
-    """Those of which the reader may see both memories, and both are still in use."""
+    """Those of which the reader may see both memories, and both are still in use.
+
+    Each memory is looked up by its id: told to join them, PostgreSQL compares all with all where many memories have
+    come since the last ANALYZE, because it expects a few.
+    """
     seen = readable(scope).filter(LISTED).values("id")
     rows = DuplicatePair.objects.filter(IS_OPEN, instance=scope.instance)
-    rows = rows.filter(first_id__in=seen, second_id__in=seen)
+    rows = rows.filter(first_id=Subquery(seen.filter(id=OuterRef("first_id"))))
+    rows = rows.filter(second_id=Subquery(seen.filter(id=OuterRef("second_id"))))
     return rows if kind is None else rows.filter(kind=kind)
 
 
