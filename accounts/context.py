@@ -22,6 +22,7 @@ class Link:
 
 
 NAVIGATION = [
+    Link("overview", "Overview", "overview", "/overview"),
     Link("memory", "Memory", "memory", "/memory"),
     Link("recall", "Recall", "recall", "/recall"),
     Link("conversations", "Conversations", "chat", "/conversations"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import NamedTuple
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from django.db.models import Count
 
 from accounts.access import Scope
 from memories.audit import note_private_reads
+from memories.days import EACH_DAY, Day, by_day
 from memories.filters import Filters, matching
 from memories.milestones import milestone_finder
 from memories.models import Memory
@@ -81,22 +83,55 @@ def _counters(scope: Scope) -> dict[str, int]:
         return dict.fromkeys(Category.values, 0) | dict(cursor.fetchall())
 
 
+EXPIRED = """
+    WHERE instance_id = %(instance)s AND listed AND expires_at IS NOT NULL AND expires_at <= statement_timestamp()
+"""
+PRIVATE_TO_OTHERS = """
+    WHERE instance_id = %(instance)s AND listed AND visibility = 'private' AND owner <> %(owner)s
+      AND (expires_at IS NULL OR expires_at > statement_timestamp())
+"""
 # The sum of the counters, less what has expired and is not purged yet, less other people's private memories.
-COUNTED = """
+COUNTED = f"""
 SELECT category, sum(n)::bigint
 FROM (
     SELECT category, delta AS n FROM memories_memorycount WHERE instance_id = %(instance)s
     UNION ALL
-    SELECT category, -1 FROM memories_memory
-    WHERE instance_id = %(instance)s AND listed AND expires_at IS NOT NULL AND expires_at <= statement_timestamp()
-    {hidden}
+    SELECT category, -1 FROM memories_memory {EXPIRED}
+    {{hidden}}
 ) AS counted GROUP BY category
 """
-OF_OTHERS = """
+OF_OTHERS = f"""
     UNION ALL
-    SELECT category, -1 FROM memories_memory
-    WHERE instance_id = %(instance)s AND listed AND visibility = 'private' AND owner <> %(owner)s
-      AND (expires_at IS NULL OR expires_at > statement_timestamp())
+    SELECT category, -1 FROM memories_memory {PRIVATE_TO_OTHERS}
+"""
+
+
+def count_by_day(scope: Scope, days: list[date]) -> list[Day]:
+    """How many of the memories that `count` counts were made on each of these days, which follow each other."""
+    owner = scope.private_memories_of
+    statement = COUNTED_BY_DAY.format(hidden=OF_OTHERS_BY_DAY if owner is not None else "")
+    named = {"instance": scope.instance.id, "owner": owner, "categories": Category.values}
+    return by_day(statement, days, named)
+
+
+# Naming the categories lets one index answer for all rows, a day at a time; the rest is subtracted, as above.
+IN_THESE_DAYS = "AND id >= (%(days)s::uuid[])[1]"
+COUNTED_BY_DAY = f"""
+SELECT n, sum(change)::bigint
+FROM (
+    SELECT n, (
+        SELECT count(*) FROM memories_memory
+        WHERE instance_id = %(instance)s AND listed AND category = ANY(%(categories)s::varchar[])
+          AND id >= day.first AND id < day.next
+    ) AS change FROM {EACH_DAY}
+    UNION ALL
+    SELECT width_bucket(id, %(days)s::uuid[]), -1 FROM memories_memory {EXPIRED} {IN_THESE_DAYS}
+    {{hidden}}
+) AS counted GROUP BY n
+"""
+OF_OTHERS_BY_DAY = f"""
+    UNION ALL
+    SELECT width_bucket(id, %(days)s::uuid[]), -1 FROM memories_memory {PRIVATE_TO_OTHERS} {IN_THESE_DAYS}
 """
 
 

@@ -5,14 +5,16 @@ So nothing has to be removed from it when a memory is deleted, and what was give
 
 import json
 import logging
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import date, timedelta
 from uuid import UUID
 
 from django.db import DatabaseError, connection
-from django.db.models import QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from accounts.access import Scope
+from memories.days import EACH_DAY, Day, by_day
 from memories.models import Recall
 from memories.recall_account import Account, account_of, packed
 from memoryconsole.errors import NotFound
@@ -96,6 +98,38 @@ def purge_log(scope: Scope) -> int:
     """Forget the recalls that are older than the instance keeps them."""
     days = scope.instance.recall_log_days
     return recalls_of(scope).filter(id__lt=first_id_at(timezone.now() - timedelta(days=days))).delete()[0]
+
+
+def recalls_by_day(scope: Scope, days: list[date]) -> list[Day]:
+    return by_day(RECALLS_BY_DAY, days, {"instance": scope.instance.id})
+
+
+RECALLS_BY_DAY = f"""
+SELECT n, (
+    SELECT count(*) FROM memories_recall WHERE instance_id = %(instance)s AND id >= day.first AND id < day.next
+) FROM {EACH_DAY}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """Of the latest recalls: how many were looked at, found nothing, or were answered by words alone."""
+
+    all: int
+    found_nothing: int
+    without_vectors: int
+
+
+def recent_outcomes(scope: Scope, since: timedelta, most: int) -> Outcomes:
+    """Of at most so many, because each has to be read; who asked for nothing could find nothing."""
+    rows = recalls_of(scope).filter(id__gte=first_id_at(timezone.now() - since)).order_by("-id")
+    in_vain = Q(search_mode="recency") & ~Q(query="")
+    counted = rows[:most].aggregate(
+        all=Count("id"),
+        found_nothing=Count("id", filter=in_vain),
+        without_vectors=Count("id", filter=Q(search_mode="keyword")),
+    )
+    return Outcomes(**counted)
 
 
 # In the order of their ids, as bulk changes lock them too, so that neither waits for the other for ever.

@@ -13,6 +13,7 @@ from memories.views import (
     history,
     jobs,
     listing,
+    overview,
     procedures,
     recall_log,
     recalling,
@@ -22,6 +23,7 @@ from memories.views import (
 
 urlpatterns = [
     path("", RedirectView.as_view(url="/memory", query_string=True)),
+    path("overview", overview.overview_page),
     path("memory", listing.memory_list),
     path("memory/new", editing.memory_new),
     path("memory/role-hint", editing.memory_role_hint),

@@ -113,6 +113,7 @@ class Memory(InstanceOwned):
             models.Index("instance", "id", condition=~Q(embedding=EmbeddingState.READY), name="memory_not_embedded"),
             models.Index("instance", "id", condition=~LISTED, name="memory_unlisted"),
             models.Index("instance", "id", condition=Q(review=Review.PENDING), name="memory_to_review"),
+            models.Index("instance", "access_count", "id", condition=Q(access_count__gt=0), name="memory_recalled"),
             models.Index("instance", "expires_at", condition=Q(expires_at__isnull=False), name="memory_expiring"),
             models.Index("instance", "occurred_at", condition=Q(occurred_at__isnull=False), name="memory_occurred"),
             models.Index(

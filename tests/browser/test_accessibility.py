@@ -40,6 +40,9 @@ def addresses(console: Console) -> dict[str, str]:
     report = console.send("/import?instanceId=support-bot&dryRun=true", b'{"content": ""}\n{"content": "New"}')
     imported = report["job"]["id"]
     return {
+        "overview": "/overview?instance=support-bot",
+        "overview, much to do": "/overview?instance=inbox-bot",
+        "overview, empty": "/overview?instance=quiet-bot",
         "memory": "/memory?instance=support-bot",
         "memory, selected": "/memory?instance=support-bot&select=page",
         "memory, filtered": "/memory?instance=support-bot&minImportance=9",

@@ -51,7 +51,7 @@ def address(route: str, slug: str, ids: dict[str, str]) -> str:
 
 def test_the_table_is_not_empty() -> None:
     assert len(about_an_instance()) >= 12
-    assert {"memory", "memory/new", "memory/bulk", "conversations"} <= set(about_an_instance())
+    assert {"overview", "memory", "memory/new", "memory/bulk", "conversations"} <= set(about_an_instance())
 
 
 @pytest.mark.parametrize("route", about_an_instance())
@@ -93,7 +93,7 @@ def test_a_stranger_cannot_tell_it_from_nothing(
     assert alice.get("/memory?instance=support-bot").status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/memory", "/instances", "/users"])
+@pytest.mark.parametrize("path", ["/overview", "/memory", "/instances", "/users"])
 def test_a_key_opens_no_page(path: str) -> None:
     instance = make_instance("support-bot")
     response = Client(headers={"Authorization": f"Bearer {make_key(instance)}"}).get(path)

@@ -60,6 +60,8 @@ def pages() -> dict[str, tuple[Client, str]]:
     client, caller = Client(), Client(headers={"authorization": f"Bearer {make_key(bot)}"})
     client.force_login(root, backend="django.contrib.auth.backends.ModelBackend")
     return {
+        "/overview": (client, "/overview?instance=support-bot"),
+        "/overview, with vectors and recalls": (client, "/overview?instance=vector-bot"),
         "/memory": (client, "/memory?instance=support-bot"),
         "/memory, filtered": (client, "/memory?instance=support-bot&tag=a&category=general"),
         "/memory, searched": (client, "/memory?instance=support-bot&search=memory+number"),
