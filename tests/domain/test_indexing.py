@@ -58,6 +58,24 @@ def long_text(paragraphs: int = 6) -> str:
 # What a memory is cut into
 
 
+@pytest.mark.parametrize(
+    ("content", "owner", "first_word", "turn", "question"),
+    [
+        ("Ann likes green tea", "", "ann", False, False),
+        ("Ann: Do you like tea?", "", "ann", True, True),
+        ("[8 May 2026] Ann: I like tea", "", "8", True, False),
+        ("Likes tea", "ann", "likes", False, False),
+        ("“Élan” is what the shop is called", "", "élan", False, False),
+        ("小明：你喜欢茶吗？", "", "小明", True, True),
+        ("أين القهوة؟", "", "أين", False, True),
+        ("…", "", "", False, False),
+    ],
+)
+def test_how_it_is_said(bot: Instance, content: str, owner: str, first_word: str, turn: bool, question: bool) -> None:
+    (chunk,) = chunks_of(make_memory(bot, content, owner=owner))
+    assert (chunk.first_word, chunk.turn, chunk.question) == (first_word, turn, question)
+
+
 def test_a_short_memory_is_one_chunk(bot: Instance) -> None:
     memory = make_memory(bot, "Alice likes tea", category="preference")
     (chunk,) = chunks_of(memory)
