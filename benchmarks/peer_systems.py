@@ -1,5 +1,6 @@
 """The systems `peers.py` compares, behind one face: each peer in a process of its own, and the console over HTTP."""
 
+import contextlib
 import json
 import os
 import select
@@ -126,12 +127,13 @@ class Ours:
         return perf_counter() - start
 
     def settle(self) -> float:
-        """What the worker does every few minutes."""
+        """What the worker does every few minutes. It is asked to, because it may be about to: two would get in each
+        other's way."""
         from memories import jobs
 
         start = perf_counter()
         for job in (jobs.fold_counts, jobs.count_common_words, jobs.build_vector_indexes):
-            job(timestamp=0)
+            done_by_worker(job)
         analyze()
         return perf_counter() - start
 
@@ -172,6 +174,17 @@ class Ours:
         pending: dict[str, Any] = {"instanceId": tenant, "embedding": "pending", "limit": 1}
         while self.console.call("GET", "/memories", **pending)["total"]:
             time.sleep(0.05)
+
+
+def done_by_worker(task: Any) -> None:
+    from procrastinate.contrib.django.models import ProcrastinateJob
+    from procrastinate.exceptions import AlreadyEnqueued
+
+    with contextlib.suppress(AlreadyEnqueued):
+        task.defer(timestamp=0)
+    waiting = ProcrastinateJob.objects.filter(task_name=task.name, status__in=["todo", "doing"])
+    while waiting.exists():
+        time.sleep(0.1)
 
 
 def analyze() -> None:
