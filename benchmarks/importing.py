@@ -34,7 +34,7 @@ def write_file(file: IO[bytes], number: int) -> None:
 
 
 def timed_import(scope: Any, file: IO[bytes]) -> tuple[float, Any]:
-    from memories.importing import import_file
+    from memories.transfer.importing import import_file
 
     start = perf_counter()
     report = import_file(scope, file)
@@ -42,8 +42,8 @@ def timed_import(scope: Any, file: IO[bytes]) -> tuple[float, Any]:
 
 
 def timed_export(scope: Any, format: str) -> float:
-    from memories.exporting import export
     from memories.filters import Filters
+    from memories.transfer.exporting import export
 
     start = perf_counter()
     with tempfile.TemporaryFile("w", encoding="utf-8", newline="") as out:

@@ -134,10 +134,10 @@ def prepare_large(scope: Any) -> None:
     """What the worker's jobs do for large instances."""
     from memories.jobs import build_vector_indexes
     from memories.listing import lengths
-    from memories.search_forms import ALL_WORDS_UP_TO
+    from memories.search.sizes import ALL_WORDS_UP_TO
 
     if lengths(scope).all > ALL_WORDS_UP_TO:
-        from memories.word_frequencies import count_words
+        from memories.search.word_frequencies import count_words
 
         count_words(scope)
         build_vector_indexes(timestamp=0)
@@ -172,8 +172,8 @@ def recall(scope: Any, chosen: dict[str, Any]) -> float:
     from django.db import connection
 
     from memories.filters import Filters, as_sql, matching
-    from memories.query import Query
-    from memories.search import find
+    from memories.search.hybrid import find
+    from memories.search.query import Query
     from memoryconsole.postgres.halfvec import HalfVector
 
     filters = Filters(**chosen)
@@ -191,8 +191,8 @@ def recall(scope: Any, chosen: dict[str, Any]) -> float:
 
 
 def measure(scope: Any, chosen: dict[str, Any], asked: list[str], server: Server) -> dict[str, Any]:
+    from memories.embedding.offline import embed
     from memories.filters import Filters
-    from memories.offline_embedder import embed
 
     query = {"instanceId": scope.instance.slug} | {
         {"min_importance": "minImportance"}.get(name, name): value for name, value in chosen.items()
@@ -220,8 +220,8 @@ def measure(scope: Any, chosen: dict[str, Any], asked: list[str], server: Server
 def statement_ms(scope: Any, text: str, filters: Any, vector: list[float]) -> float:
     from django.db import connection, transaction
 
-    from memories.query import read_query
-    from memories.search import plan, prepared
+    from memories.search.hybrid import plan, prepared
+    from memories.search.query import read_query
 
     with transaction.atomic(), connection.cursor() as cursor:
         sql, parameters = prepared(scope, read_query(text), filters, "hybrid", vector, plan(scope, cursor))

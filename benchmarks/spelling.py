@@ -45,8 +45,8 @@ def questions(rnd: random.Random, words: list[str], times: int) -> dict[tuple[st
 
 
 def measure(scope: Any, texts: list[str], times: int) -> dict[str, float]:
-    from memories.query import read_query
-    from memories.spelling import similar_words
+    from memories.search.query import read_query
+    from memories.search.spelling import similar_words
 
     for text in texts[:6]:  # until the plans are kept
         similar_words(scope, read_query(text))

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from accounts.access import Scope
 from conversations import working_memory
 from conversations.models import Conversation, Message, MessageRole
-from memories import follow_up
+from memories.learning import follow_up
 from memoryconsole.errors import NotFound
 from memoryconsole.ids import parse_id, uuid7, uuid7_at
 from memoryconsole.inputs import Input, Moment, Text

@@ -16,10 +16,10 @@ from conversations.models import Conversation
 from conversations.store import find_conversation
 from instances.warnings import warnings_for
 from memories.asking import Unavailable
-from memories.deduplication import Outcome
-from memories.extraction import Learnt, Source, source_of, spoken, try_extraction
 from memories.filters import readable
-from memories.llm import Unreadable, can_ask
+from memories.learning.deduplication import Outcome
+from memories.learning.extraction import Learnt, Source, source_of, spoken, try_extraction
+from memories.learning.llm import Unreadable, can_ask
 from memories.models import Memory
 
 CHOICES = 50

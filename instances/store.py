@@ -11,8 +11,8 @@ from accounts.access import Actor, Scope, require_superadmin
 from accounts.events import record_event
 from conversations.models import Conversation
 from instances.models import Embedder, Instance, Organisation, Team
-from memories.backfill import embed_soon
 from memories.deletion import files_of, remove_files
+from memories.embedding.backfill import embed_soon
 from memories.indexing import use_language_soon
 from memories.models import Memory
 from memoryconsole.errors import Invalid, NotAllowed, Taken

@@ -14,10 +14,12 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from pydantic import BeforeValidator
 
 from accounts.access import Scope
-from memories import backfill, follow_up, pairing
-from memories.backfill import find_job
+from memories.embedding import backfill
+from memories.embedding.backfill import find_job
+from memories.learning import follow_up
 from memories.models import Job
 from memories.paging import Order, Page, page_of, read_cursor, write_cursor
+from memories.review import pairing
 from memoryconsole.errors import Conflict
 from memoryconsole.ids import first_id_at
 from memoryconsole.inputs import Input

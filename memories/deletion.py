@@ -16,8 +16,8 @@ from accounts.access import Scope
 from memories import audit
 from memories.filters import Filters, matching, readable
 from memories.models import Attachment, Job, Memory
+from memories.search.word_frequencies import forget_words
 from memories.store import find_memory
-from memories.word_frequencies import forget_words
 from memoryconsole.errors import Conflict, NotFound
 
 

@@ -12,24 +12,26 @@ from procrastinate.jobs import Job as QueuedJob
 
 from accounts.access import Actor, Scope
 from instances.models import Instance
-from memories import follow_up, procedures, uploads
 from memories.activity import UNFINISHED, fail_lost, forget_old
 from memories.asking import Unavailable
 from memories.attachments import remove_orphans
-from memories.backfill import embed_fresh, embed_soon, run_embedding, try_failed_again
 from memories.deletion import purge_expired
-from memories.episodes import run_episode, tell_quiet_ones
-from memories.extraction import run_extraction
+from memories.embedding.backfill import embed_fresh, embed_soon, run_embedding, try_failed_again
 from memories.indexing import use_language
+from memories.learning import follow_up
+from memories.learning.episodes import run_episode, tell_quiet_ones
+from memories.learning.extraction import run_extraction
+from memories.learning.summaries import run_summary
 from memories.milestones import MARKED, WORTH_MARKING, mark
 from memories.models import Job, Memory, MemoryCount, Milestone, RecallUse, WordFrequency
-from memories.pairing import run_pairing
-from memories.procedure_vectors import embed_procedures
-from memories.recall_log import fold_uses, purge_log
-from memories.search_forms import ALL_WORDS_UP_TO
-from memories.summaries import run_summary
-from memories.vector_index import WORTH_INDEXING, build_index, drop_forgotten, give_up_index, is_due
-from memories.word_frequencies import ALL, count_words, is_outdated
+from memories.procedures import store as procedures
+from memories.procedures.vectors import embed_procedures
+from memories.recall.log import fold_uses, purge_log
+from memories.review.pairing import run_pairing
+from memories.search.sizes import ALL_WORDS_UP_TO
+from memories.search.vector_index import WORTH_INDEXING, build_index, drop_forgotten, give_up_index, is_due
+from memories.search.word_frequencies import ALL, count_words, is_outdated
+from memories.transfer import uploads
 
 PURGER = Actor(kind="job", name="purge", all_instances=True)
 INDEXER = Actor(kind="job", name="vector index", all_instances=True)

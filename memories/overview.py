@@ -19,14 +19,14 @@ from conversations.store import conversations_of
 from memories.activity import LOOKED_BACK, JobFilters, jobs
 from memories.audit import note_private_reads
 from memories.days import Day, last_days
-from memories.duplicates import open_pairs
-from memories.embedding import model_of
+from memories.embedding.embedder import model_of
 from memories.filters import IS_NOT_EMBEDDED, Filters, matching, readable
 from memories.listing import Totals, count, count_by_day
 from memories.models import Attachment, Job, Memory
-from memories.procedures import procedures_of
-from memories.recall_log import Outcomes, recalls_by_day, recent_outcomes
-from memories.review import waiting
+from memories.procedures.store import procedures_of
+from memories.recall.log import Outcomes, recalls_by_day, recent_outcomes
+from memories.review.duplicates import open_pairs
+from memories.review.inbox import waiting
 from memories.vocabulary import EmbeddingState
 from memoryconsole.ids import first_id_at
 

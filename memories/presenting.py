@@ -4,10 +4,10 @@ from typing import Annotated, Any, NotRequired, cast
 
 from typing_extensions import TypedDict
 
-from memories.highlighting import snippet
 from memories.models import Memory, MemoryVersion
 from memories.role_hints import role_hint
-from memories.search import Found, Hit
+from memories.search.highlighting import snippet
+from memories.search.hybrid import Found, Hit
 from memories.vocabulary import Category, EmbeddingState, Role, Status, Visibility
 from memoryconsole.presenting import Id, When, one_of, when
 

@@ -17,8 +17,8 @@ from django.utils import timezone
 
 from accounts.access import Scope
 from memories import audit, expiry, indexing, links, versions
-from memories.backfill import embed_soon
 from memories.draft import MemoryChanges, MemoryDraft
+from memories.embedding.backfill import embed_soon
 from memories.filters import may_read, readable
 from memories.inserting import insert_many, insert_one, new_rows
 from memories.models import MAX_TAGS, Memory

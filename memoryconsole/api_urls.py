@@ -4,17 +4,19 @@ from django.urls import path, re_path
 
 from conversations import api as conversations
 from instances import api as instances
-from memories import api as memories
-from memories import api_duplicates as duplicates
-from memories import api_recall as recalling
-from memories import api_reviews as reviews
-from memories import attachments_api as attachments
-from memories import audit_api as audit
-from memories import forgetting_api as forgetting
-from memories import jobs_api as jobs
-from memories import procedures_api as procedures
-from memories import tags_api as tags
-from memories import transfer_api as transfer
+from memories.api import (
+    attachments,
+    audit,
+    duplicates,
+    forgetting,
+    jobs,
+    memories,
+    procedures,
+    recall,
+    reviews,
+    tags,
+    transfer,
+)
 from memoryconsole.api import not_found
 
 urlpatterns = [
@@ -31,10 +33,10 @@ urlpatterns = [
         name="api-attachment",
     ),
     path("memories/<str:id>/restore", memories.Restore.as_view(), name="api-memory-restore"),
-    path("recall", recalling.Recalling.as_view(), name="api-recall"),
-    path("recalls", recalling.Recalls.as_view(), name="api-recalls"),
-    path("recalls/<str:id>", recalling.OneRecall.as_view(), name="api-recall-logged"),
-    path("recalls/<str:id>/why", recalling.WhyRecalled.as_view(), name="api-recall-why"),
+    path("recall", recall.Recalling.as_view(), name="api-recall"),
+    path("recalls", recall.Recalls.as_view(), name="api-recalls"),
+    path("recalls/<str:id>", recall.OneRecall.as_view(), name="api-recall-logged"),
+    path("recalls/<str:id>/why", recall.WhyRecalled.as_view(), name="api-recall-why"),
     path("procedures", procedures.Procedures.as_view(), name="api-procedures"),
     path("procedures/<str:id>", procedures.OneProcedure.as_view(), name="api-procedure"),
     path("procedures/<str:id>/used", procedures.Used.as_view(), name="api-procedure-used"),

@@ -70,15 +70,16 @@ def one_minute(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def openai(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
     """A language model and an embedder, which reach every instance; nobody waits long before asking them again."""
-    from memories import embedding, llm
+    from memories.embedding import embedder
+    from memories.learning import llm
 
-    for module, wait in ((embedding, "FIRST_WAIT"), (embedding, "QUICK_WAIT"), (llm, "FIRST_WAIT")):
+    for module, wait in ((embedder, "FIRST_WAIT"), (embedder, "QUICK_WAIT"), (llm, "FIRST_WAIT")):
         monkeypatch.setattr(module, wait, 0.01)
-    embedding.forget()
+    embedder.forget()
     llm.forget()
     with OpenAIServer() as server:
         settings.OPENAI_BASE_URL = server.url
         settings.OPENAI_API_KEY = GOOD_KEY
         yield server
-    embedding.forget()
+    embedder.forget()
     llm.forget()

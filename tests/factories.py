@@ -12,10 +12,10 @@ from conversations.models import Conversation
 from conversations.store import ConversationDraft, MessageDraft, add_messages, open_conversation
 from instances.models import Instance
 from instances.store import InstanceDraft, create_instance
-from memories.backfill import ask_for_embedding
 from memories.draft import MemoryDraft
+from memories.embedding.backfill import ask_for_embedding
 from memories.models import DuplicatePair, Job, Memory, Procedure
-from memories.procedures import ProcedureDraft, create_procedure
+from memories.procedures.store import ProcedureDraft, create_procedure
 from memories.store import save, save_many
 from memories.vocabulary import Review
 from memoryconsole.inputs import read

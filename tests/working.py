@@ -5,7 +5,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from memories import jobs
 from memories.asking import Unavailable
-from memories.follow_up import TASKS
+from memories.learning.follow_up import TASKS
 
 
 def waiting() -> list[ProcrastinateJob]:

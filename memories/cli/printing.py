@@ -10,9 +10,9 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from memories.deletion import Receipt
-from memories.highlighting import snippet
 from memories.models import Memory
-from memories.search import Found, Hit
+from memories.search.highlighting import snippet
+from memories.search.hybrid import Found, Hit
 from memories.vocabulary import Category
 from memoryconsole.terminal import one_line, printable
 

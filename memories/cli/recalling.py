@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from memories.cli.printing import aligned, console, counted, rendered
-from memories.golden import Answer, Variant
 from memories.models import Memory
-from memories.recall import Recalled
-from memories.recall_account import Numbers, numbers_of
+from memories.recall.account import Numbers, numbers_of
+from memories.recall.golden import Answer, Variant
+from memories.recall.recalling import Recalled
 from memories.vocabulary import Role
 from memoryconsole.terminal import one_line, printable
 

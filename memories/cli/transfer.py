@@ -11,12 +11,12 @@ from typing import IO, Any
 from accounts.access import Scope
 from memories.cli.options import add_options, given
 from memories.cli.printing import counted, progress_bar
-from memories.exporting import export
 from memories.filters import Filters
-from memories.formats.reading import FORMATS
-from memories.importing import Report, import_file
 from memories.listing import count
-from memories.uploads import format_named, report_json
+from memories.transfer.exporting import export
+from memories.transfer.formats.reading import FORMATS
+from memories.transfer.importing import Report, import_file
+from memories.transfer.uploads import format_named, report_json
 from memoryconsole.commands import ConsoleCommand
 from memoryconsole.errors import Problem
 from memoryconsole.inputs import read

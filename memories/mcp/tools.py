@@ -17,9 +17,9 @@ from memories.draft import Content, Importance, MemoryDraft, Name
 from memories.filters import Filters
 from memories.listing import list_from
 from memories.models import Memory
-from memories.query import read_query
-from memories.recall import RecallRequest, recall
-from memories.search import Hit, search
+from memories.recall.recalling import RecallRequest, recall
+from memories.search.hybrid import Hit, search
+from memories.search.query import read_query
 from memories.vocabulary import Category, Role, Status, category_named, role_named
 from memoryconsole.errors import Conflict, Invalid
 from memoryconsole.inputs import Input, Number, Text, read

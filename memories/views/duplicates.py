@@ -10,12 +10,12 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, wants_fragment
-from memories import duplicates
-from memories.duplicates import NEAREST, Kind, Likeness
 from memories.forms import MergeForm, PairingForm
 from memories.models import DuplicatePair, Job
 from memories.paging import Page
-from memories.pairing import KIND, ask_for_pairs
+from memories.review import duplicates
+from memories.review.duplicates import NEAREST, Kind, Likeness
+from memories.review.pairing import KIND, ask_for_pairs
 from memories.views.editing import counted
 from memoryconsole.errors import Conflict, Invalid, NotFound
 from memoryconsole.ids import parse_id

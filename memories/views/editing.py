@@ -17,14 +17,14 @@ from instances.warnings import warnings_for
 from memories.attachments import attachments_of
 from memories.deletion import Receipt, delete_memory, parts_of
 from memories.draft import MemoryChanges
-from memories.embedding import model_of
+from memories.embedding.embedder import model_of
 from memories.forms import MemoryForm, values_of
 from memories.history import steps
 from memories.links import messages_of
 from memories.models import Memory
 from memories.role_hints import role_hint
-from memories.sharing import find_own_or_shared
-from memories.similar import similar
+from memories.search.sharing import find_own_or_shared
+from memories.search.similar import similar
 from memories.store import change, change_many, find_memory, save
 from memories.tags import known_tags
 from memories.versions import history

@@ -14,7 +14,8 @@ from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, wants_fragment
 from instances.store import InstanceChanges, change_instance
 from memories.filters import readable
-from memories.golden import (
+from memories.models import Memory
+from memories.recall.golden import (
     Answer,
     Golden,
     GoldenDraft,
@@ -26,8 +27,7 @@ from memories.golden import (
     golden_queries,
     mark,
 )
-from memories.models import Memory
-from memories.recall_request import RecallSettings
+from memories.recall.request import RecallSettings
 from memories.views.recall_settings import changed_values, changes_for, knobs_for, settings_in
 from memoryconsole.errors import Invalid
 from memoryconsole.inputs import read, snake_name

@@ -8,8 +8,8 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, wants_fragment
-from memories.backfill import ask_for_embedding, find_job
-from memories.embedding import model_of
+from memories.embedding.backfill import ask_for_embedding, find_job
+from memories.embedding.embedder import model_of
 from memories.filters import IS_NOT_EMBEDDED, readable
 from memories.models import Job
 

@@ -20,7 +20,7 @@ from memories.forms import FilterForm, filter_form, read_filters
 from memories.listing import ORDERS, Totals, count, list_page, pinned_on_top
 from memories.models import Memory
 from memories.paging import Page
-from memories.review import count_waiting
+from memories.review.inbox import count_waiting
 from memories.views.jobs import embedding_of
 from memories.views.searching import keep_history_short, search_page, text_in
 from memories.vocabulary import Category, Role

@@ -14,8 +14,8 @@ from django.views.decorators.http import require_GET, require_http_methods
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, wants_fragment
 from memories.paging import page_of
-from memories.procedure_matching import matches
-from memories.procedures import (
+from memories.procedures.matching import matches
+from memories.procedures.store import (
     MAX_NAME,
     MAX_STEP,
     MAX_STEPS,
@@ -29,7 +29,7 @@ from memories.procedures import (
     find_procedure,
     procedures_of,
 )
-from memories.query import MAX_CHARACTERS
+from memories.search.query import MAX_CHARACTERS
 from memoryconsole.errors import Conflict, Invalid
 from memoryconsole.forms import add_problem
 from memoryconsole.inputs import Input, read

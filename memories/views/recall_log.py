@@ -15,7 +15,7 @@ from memories.draft import Name
 from memories.filters import Unset
 from memories.models import Recall
 from memories.paging import Order, read_cursor, write_cursor
-from memories.recall_log import recalls_of
+from memories.recall.log import recalls_of
 from memories.views.recalling import MODES
 from memoryconsole.errors import Invalid
 from memoryconsole.inputs import Input, Text, read

@@ -9,7 +9,7 @@ from django.db.models import FloatField
 from django.http import QueryDict
 
 from instances.models import Instance
-from memories.recall_request import RecallSettings
+from memories.recall.request import RecallSettings
 from memoryconsole.errors import Invalid
 from memoryconsole.inputs import snake_name
 

@@ -15,17 +15,17 @@ from django_htmx.http import replace_url
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, wants_fragment
 from memories.filters import Filters, readable
-from memories.golden import marks_for
 from memories.models import Memory
 from memories.owners import known_owners
-from memories.recall import RecallRequest, recall
-from memories.recall_account import Account, DroppedLine, GivenLine
-from memories.recall_log import account_in, find_recall
-from memories.replay import replay
-from memories.search import search
+from memories.recall.account import Account, DroppedLine, GivenLine
+from memories.recall.golden import marks_for
+from memories.recall.log import account_in, find_recall
+from memories.recall.recalling import RecallRequest, recall
+from memories.recall.replay import replay
+from memories.recall.why import Why, why
+from memories.search.hybrid import search
 from memories.store import find_memory
 from memories.views.recall_settings import KNOBS, changed_values, changes_for, knobs_for, settings_in
-from memories.why import Why, why
 from memoryconsole.errors import Invalid, NotFound
 from memoryconsole.ids import parse_id
 from memoryconsole.inputs import read

@@ -11,10 +11,10 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, wants_fragment
-from memories import review
 from memories.forms import MergeForm, ReviewForm
 from memories.models import Memory
-from memories.review import Waiting, Why
+from memories.review import inbox
+from memories.review.inbox import Waiting, Why
 from memories.views.editing import counted, said
 from memories.views.listing import conversations_of
 from memoryconsole.errors import Conflict, Invalid, NotFound
@@ -32,7 +32,7 @@ WHYS: dict[str, tuple[str, Why | None]] = {
 @about_instance
 def review_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     why = request.GET.get("why", "")
-    page = review.page_waiting(
+    page = inbox.page_waiting(
         scope,
         WHYS.get(why, WHYS[""])[1],
         number=page_number(request),
@@ -41,11 +41,11 @@ def review_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     )
     context = {
         "page": page,
-        "rows": review.reasons(scope, page.rows),
+        "rows": inbox.reasons(scope, page.rows),
         "conversations": conversations_of(scope, page.rows),
         "why": why,
         "whys": [(value, title) for value, (title, _) in WHYS.items()],
-        "n_waiting": review.count_waiting(scope),
+        "n_waiting": inbox.count_waiting(scope),
     }
     return render_part(request, "memories/review.html", "review", context)
 
@@ -56,7 +56,7 @@ def review_one(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
     """GET asks for the corrected or merged text; POST decides."""
     action = request.POST.get("action", "") or request.GET.get("action", "")
     try:
-        found = review.find_waiting(scope, id)
+        found = inbox.find_waiting(scope, id)
         form = _form(request, action, found)
         is_done = request.method == "POST" and _decide(request, scope, found, action, form)
     except (Conflict, NotFound) as problem:
@@ -78,13 +78,13 @@ def review_bulk(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     if not chosen:
         messages.warning(request, "Nothing is selected. Tick the memories first.")
     elif action == "approve":
-        n = review.approve_many(scope, chosen)
+        n = inbox.approve_many(scope, chosen)
         messages.success(request, f"Approved {counted(n, 'memory', 'memories')}.{_not_there(len(chosen) - n)}")
     elif action == "reject" and not request.POST.get("confirmed"):
-        rows = review.waiting(scope).filter(id__in=chosen).order_by("-id")
+        rows = inbox.waiting(scope).filter(id__in=chosen).order_by("-id")
         return render(request, "memories/review_reject.html", {"memories": rows, "list_url": _list_url(request)})
     elif action == "reject":
-        receipt = review.reject(scope, chosen)
+        receipt = inbox.reject(scope, chosen)
         messages.success(request, f"{said(receipt)}{_not_there(len(chosen) - receipt.deleted)}")
     return redirect(_list_url(request))
 
@@ -109,19 +109,19 @@ def _decide(
         text = form.text()
         if text is None:
             return False
-        merged = review.merge_waiting(scope, id, text)
+        merged = inbox.merge_waiting(scope, id, text)
         done = f"Merged into “{_short(merged)}”. What it said before is in its history."
     elif isinstance(form, ReviewForm):
         changes = form.changes()
         if changes is None:
             return False
-        done = f"Approved: “{_short(review.approve(scope, id, changes))}”"
+        done = f"Approved: “{_short(inbox.approve(scope, id, changes))}”"
     elif action == "approve":
-        done = f"Approved: “{_short(review.approve(scope, id))}”"
+        done = f"Approved: “{_short(inbox.approve(scope, id))}”"
     elif action == "keep":
-        done = f"Both are kept: “{_short(review.keep_both(scope, id))}”"
+        done = f"Both are kept: “{_short(inbox.keep_both(scope, id))}”"
     elif action == "reject":
-        done = f"Rejected. {said(review.reject(scope, [id]))}"
+        done = f"Rejected. {said(inbox.reject(scope, [id]))}"
     else:
         raise Invalid({"action": ["Choose approve, edit, keep, merge or reject."]})
     messages.success(request, done)
@@ -144,7 +144,7 @@ def _answer(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     """HTMX takes the row away, and gets the new number and what was done."""
     if not wants_fragment(request):
         return redirect(_list_url(request))
-    return render(request, "memories/review.html#decided", {"n_waiting": review.count_waiting(scope)})
+    return render(request, "memories/review.html#decided", {"n_waiting": inbox.count_waiting(scope)})
 
 
 def _list_url(request: ConsoleRequest) -> str:

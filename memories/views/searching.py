@@ -15,13 +15,13 @@ from accounts.pages import ConsoleRequest
 from instances.models import Embedder, Instance
 from memories.audit import note_private_reads
 from memories.filters import Filters
-from memories.highlighting import snippet
 from memories.models import Memory, MemoryVersion
 from memories.paging import Order, Page
-from memories.query import MAX_CHARACTERS, read_query
-from memories.search import Found, Hit, Results, search
-from memories.search_sql import CONTEXT_WEIGHT, PLAIN_DEPTH, VECTOR_DEPTH
-from memories.spelling import similar_words
+from memories.search.highlighting import snippet
+from memories.search.hybrid import Found, Hit, Results, search
+from memories.search.query import MAX_CHARACTERS, read_query
+from memories.search.spelling import similar_words
+from memories.search.statement import CONTEXT_WEIGHT, PLAIN_DEPTH, VECTOR_DEPTH
 
 RRF_K = 60
 KEY_PROBLEMS = {"no_key", "no_azure", "unauthorized"}

@@ -10,9 +10,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, wants_fragment
-from memories import uploads
-from memories.exporting import CONTENT_TYPES, Format, export
 from memories.models import Job
+from memories.transfer import uploads
+from memories.transfer.exporting import CONTENT_TYPES, Format, export
 from memories.views.jobs import UNFINISHED
 from memories.views.listing import filters_in, list_url
 from memoryconsole.errors import Conflict, Invalid, Problem

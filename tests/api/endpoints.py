@@ -9,10 +9,10 @@ from uuid import UUID
 from conversations.models import Conversation
 from instances.models import Instance
 from memories.attachments import attach
-from memories.backfill import ask_for_embedding
 from memories.draft import MemoryChanges
+from memories.embedding.backfill import ask_for_embedding
 from memories.models import Attachment, DuplicatePair, Job, Memory, Procedure
-from memories.recall import RecallRequest, recall
+from memories.recall.recalling import RecallRequest, recall
 from memories.store import change
 from tests.factories import (
     make_conversation,

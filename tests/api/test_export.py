@@ -47,7 +47,7 @@ def test_the_filters_of_the_list(api: Caller, support: Instance) -> None:
 
 
 def test_over_pages(api: Caller, support: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memories.exporting.PAGE", 4)
+    monkeypatch.setattr("memories.transfer.exporting.PAGE", 4)
     make_memories(support, 10)
     assert len({row["id"] for row in rows(api.get(URL))}) == 10
 

@@ -9,8 +9,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from instances.models import Instance
-from memories import importing, jobs, uploads
+from memories import jobs
 from memories.models import AuditEntry, Job, Memory
+from memories.transfer import importing, uploads
 from memoryconsole import upload_limit
 from tests.api.calling import Answer, Caller, signed_in
 from tests.factories import make_key, make_memories, make_user

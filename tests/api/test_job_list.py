@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from instances.models import Instance
-from memories.backfill import ask_for_embedding
+from memories.embedding.backfill import ask_for_embedding
 from memories.models import Job
 from tests.api.calling import Answer, Caller
 from tests.factories import make_failed_job, make_key, scope_of

@@ -7,8 +7,9 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from accounts.access import Actor, Scope
 from instances.models import Instance
-from memories import embedding, jobs
+from memories import jobs
 from memories.asking import Unavailable
+from memories.embedding import embedder
 from memories.models import Job, Memory
 from memoryconsole.ids import uuid7
 from tests.api.calling import Answer, Caller, signed_in
@@ -18,7 +19,7 @@ from tests.openai_server import OpenAIServer
 
 @pytest.fixture(autouse=True)
 def asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "ATTEMPTS", 1)
+    monkeypatch.setattr(embedder, "ATTEMPTS", 1)
 
 
 def start(api: Caller, **fields: Any) -> Answer:

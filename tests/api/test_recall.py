@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from instances.models import Instance
-from memories.backfill import embed_pending
+from memories.embedding.backfill import embed_pending
 from memories.jobs import count_uses
 from memories.models import Memory
 from tests.api.calling import Answer, Caller, signed_in

@@ -3,7 +3,7 @@
 import pytest
 
 from instances.models import Instance
-from memories.backfill import embed_pending
+from memories.embedding.backfill import embed_pending
 from tests.api.calling import Caller
 from tests.factories import make_instance, make_key, make_memory, scope_of
 

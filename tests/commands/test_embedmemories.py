@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from instances.models import Instance
-from memories import backfill, embedding
+from memories.embedding import backfill, embedder
 from memories.models import Embedding, Memory
 from tests.commands.conftest import Shell
 from tests.factories import make_instance, make_memories
@@ -17,7 +17,7 @@ def bot(db: None) -> Instance:
 
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "ATTEMPTS", 1)
+    monkeypatch.setattr(embedder, "ATTEMPTS", 1)
     monkeypatch.setattr(backfill, "BATCH", 4)
 
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from instances.models import Instance
-from memories.backfill import embed_pending
-from memories.golden import GoldenDraft, save_golden
+from memories.embedding.backfill import embed_pending
 from memories.models import Memory, Recall
+from memories.recall.golden import GoldenDraft, save_golden
 from tests.commands.conftest import Ran, Shell
 from tests.factories import make_instance, make_memory, scope_of
 

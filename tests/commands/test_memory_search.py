@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from instances.models import Instance
-from memories.backfill import embed_pending
 from memories.draft import MemoryChanges
+from memories.embedding.backfill import embed_pending
 from memories.filters import Filters
 from memories.store import change
 from tests.commands.conftest import Ran, Shell

@@ -1,8 +1,8 @@
 import pytest
 
 from instances.models import Instance
-from memories import backfill
-from memories import search as searching
+from memories.embedding import backfill
+from memories.search import hybrid as searching
 from tests.factories import make_instance
 
 

@@ -6,10 +6,10 @@ from typing import Any
 from django.db import connections
 
 from instances.models import Instance
-from memories.backfill import embed_pending
+from memories.embedding.backfill import embed_pending
 from memories.filters import Filters
 from memories.models import Embedding, Memory
-from memories.search import Results, search
+from memories.search.hybrid import Results, search
 from memoryconsole.inputs import read
 from tests.factories import scope_of
 

@@ -11,7 +11,7 @@ from accounts.access import Actor, Scope
 from instances.models import Instance
 from memories import activity
 from memories.activity import JobFilters
-from memories.backfill import ask_for_embedding
+from memories.embedding.backfill import ask_for_embedding
 from memories.models import Job
 from memoryconsole.errors import Conflict, NotAllowed, NotFound
 from memoryconsole.ids import uuid7_at

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from memories.answers import unit, vectors_in
 from memories.asking import Unavailable
+from memories.embedding.answers import unit, vectors_in
 
 ONE, OTHER = [0.6, 0.8, 0.0], [0.0, -1.0, 0.0]
 

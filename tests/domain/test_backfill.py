@@ -6,14 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from instances.models import Instance
-from memories import embedding
 from memories.asking import Unavailable
-from memories.backfill import ask_for_embedding, embed_pending, missing, try_failed_again
 from memories.deletion import delete_memory
 from memories.draft import MemoryChanges
+from memories.embedding import embedder
+from memories.embedding.backfill import ask_for_embedding, embed_pending, missing, try_failed_again
+from memories.embedding.storing import store
 from memories.models import Chunk, Embedding, Memory
 from memories.store import change
-from memories.vector_storing import store
 from tests.domain.looking import in_another_connection, states, vectors
 from tests.factories import make_instance, make_memories, make_memory, scope_of
 from tests.openai_server import OpenAIServer
@@ -101,7 +101,7 @@ def test_a_long_memory_is_ready_when_all_of_it_is(bot: Instance, openai: OpenAIS
 
 @pytest.mark.usefixtures("small_batches")
 def test_it_goes_on_where_it_stopped(bot: Instance, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "ATTEMPTS", 1)
+    monkeypatch.setattr(embedder, "ATTEMPTS", 1)
     make_memories(bot, 12)
     progress: list[int] = []
     openai.fail("server_error", after=2)

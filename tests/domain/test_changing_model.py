@@ -7,9 +7,9 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from instances.models import Instance
 from instances.store import InstanceChanges, change_instance
-from memories.backfill import embed_pending, generation_for, missing
+from memories.embedding.backfill import embed_pending, generation_for, missing
+from memories.embedding.offline import MODEL as OFFLINE
 from memories.models import Memory
-from memories.offline_embedder import MODEL as OFFLINE
 from tests.domain.looking import find, states, vectors
 from tests.factories import make_instance, make_memories, make_memory, scope_of
 from tests.openai_server import OpenAIServer

@@ -7,10 +7,10 @@ import pytest
 from django.db import connections, transaction
 
 from instances.models import Instance
-from memories import deduplication
-from memories.backfill import embed_pending
-from memories.deduplication import Outcome, learn, vectors_of
 from memories.draft import MemoryDraft
+from memories.embedding.backfill import embed_pending
+from memories.learning import deduplication
+from memories.learning.deduplication import Outcome, learn, vectors_of
 from memories.models import Embedding, Memory, MemoryVersion
 from memories.store import build
 from memories.vocabulary import Review

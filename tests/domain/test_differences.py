@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.differences import differences, overlap
+from memories.learning.differences import differences, overlap
 
 
 @pytest.mark.parametrize(

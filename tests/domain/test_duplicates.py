@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from accounts.access import Scope, actor_of_user, open_instance
 from instances.models import Instance
-from memories import duplicates, review
-from memories.duplicates import stars
 from memories.models import DuplicatePair, Memory
+from memories.review import duplicates, inbox
+from memories.review.duplicates import stars
 from memoryconsole.errors import NotFound
 from tests.factories import make_instance, make_memory, make_pair, make_user, make_waiting, scope_of
 
@@ -98,7 +98,7 @@ def test_keeping_both_is_remembered(scope: Scope, three: list[Memory]) -> None:
 def test_keeping_both_in_review_is_remembered_too(bot: Instance, scope: Scope) -> None:
     known = make_memory(bot, "The demo is on Monday")
     waiting = make_waiting(bot, "The demo is on Tuesday", known)
-    review.keep_both(scope, waiting.id)
+    inbox.keep_both(scope, waiting.id)
     kept = DuplicatePair.objects.get()
     assert (kept.first_id, kept.second_id, kept.state) == (known.id, waiting.id, "dismissed")
 

@@ -15,9 +15,10 @@ import pytest
 from django.db import connection, transaction
 
 from instances.models import Instance
-from memories import breaker, embedding
+from memories import breaker
 from memories.asking import Unavailable
-from memories.embedding import DIMENSIONS, embed_query, embed_texts, model_of
+from memories.embedding import embedder
+from memories.embedding.embedder import DIMENSIONS, embed_query, embed_texts, model_of
 from tests.openai_server import GOOD_KEY, POISONS, OpenAIServer
 
 OTHER_KEY = "sk-other-0123456789-wxyz"
@@ -26,8 +27,8 @@ OTHER_KEY = "sk-other-0123456789-wxyz"
 @pytest.fixture
 def short_times(monkeypatch: pytest.MonkeyPatch) -> None:
     import_module("openai.resources.embeddings")  # takes longer than that
-    monkeypatch.setattr(embedding, "TEXTS_SECONDS", 0.4)
-    monkeypatch.setattr(embedding, "QUERY_SECONDS", 0.4)
+    monkeypatch.setattr(embedder, "TEXTS_SECONDS", 0.4)
+    monkeypatch.setattr(embedder, "QUERY_SECONDS", 0.4)
 
 
 def bot(**fields: Any) -> Instance:
@@ -144,12 +145,12 @@ def test_many_texts_are_asked_in_batches_and_come_back_in_order(openai: OpenAISe
 def test_long_texts_share_a_request_only_up_to_its_tokens(openai: OpenAIServer) -> None:
     embed_texts(bot(), ["word " * 10_000] * 40)
     assert [len(request.texts) for request in openai.requests] == [31, 9]
-    assert {len(text) for text in openai.embedded()} == {embedding.TEXT_BYTES}
+    assert {len(text) for text in openai.embedded()} == {embedder.TEXT_BYTES}
 
 
 def test_a_text_that_is_longer_than_it_seemed_is_cut_again(openai: OpenAIServer) -> None:
     embed_texts(bot(), ["tea", "!?" * 20_000])
-    assert [len(text) for text in openai.embedded()] == [3, embedding.TEXT_BYTES, 3, embedding.SAFE_BYTES]
+    assert [len(text) for text in openai.embedded()] == [3, embedder.TEXT_BYTES, 3, embedder.SAFE_BYTES]
 
 
 @pytest.mark.parametrize("text", ["", " \n ", "\0", "\ud800", "é" * 30_000, "🎉", "' \" \\ % <->", "x" * 10_000])
@@ -169,9 +170,9 @@ def test_a_poisoned_answer_is_refused(openai: OpenAIServer, fault: str, knows_ba
     openai.knows_base64 = knows_base64
     openai.fail(fault)
     assert texts_code() == "bad_answer"
-    assert len(openai.requests) == embedding.ATTEMPTS
+    assert len(openai.requests) == embedder.ATTEMPTS
     assert query_code() == "bad_answer"
-    assert len(openai.requests) == embedding.ATTEMPTS + 2
+    assert len(openai.requests) == embedder.ATTEMPTS + 2
 
     openai.recover()
     assert len(embed_texts(bot(), ["tea"])[0]) == len(embed_query(bot(), "tea")) == DIMENSIONS
@@ -187,7 +188,7 @@ def test_a_shuffled_answer_is_put_in_order(openai: OpenAIServer) -> None:
 
 def test_a_server_that_answers_with_lists_gives_the_same_vectors(openai: OpenAIServer) -> None:
     encoded, query = embed_texts(bot(), ["green tea", "coffee"]), embed_query(bot(), "green tea")
-    embedding.forget()
+    embedder.forget()
     openai.knows_base64 = False
     assert embed_texts(bot(), ["green tea", "coffee"]) == encoded
     assert embed_query(bot(), "green tea") == query
@@ -306,7 +307,7 @@ def test_nobody_can_spoil_a_cached_vector(openai: OpenAIServer) -> None:
 
 
 def test_only_the_last_queries_are_remembered(openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "REMEMBERED_QUERIES", 2)
+    monkeypatch.setattr(embedder, "REMEMBERED_QUERIES", 2)
     for text in ("one", "two", "one", "three", "one", "two"):
         embed_query(bot(), text)
     assert openai.embedded() == ["one", "two", "three", "two"]
@@ -320,7 +321,7 @@ def test_a_new_key_gets_a_new_client(openai: OpenAIServer) -> None:
 
 
 def test_many_can_search_at_once(openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "QUERY_SECONDS", 60)
+    monkeypatch.setattr(embedder, "QUERY_SECONDS", 60)
     openai.meanwhile(Barrier(16, timeout=50).wait, times=16)  # none is answered before all are asked
     with ThreadPoolExecutor(16) as pool:
         vectors = list(pool.map(lambda number: embed_query(bot(), f"query {number}"), range(16)))

@@ -10,9 +10,10 @@ from procrastinate.jobs import Job as QueuedJob
 
 from accounts.access import Actor, Scope
 from instances.models import Instance
-from memories import embedding, jobs
+from memories import jobs
 from memories.asking import Unavailable
-from memories.backfill import ask_for_embedding, embed_pending, find_job, run_embedding
+from memories.embedding import embedder
+from memories.embedding.backfill import ask_for_embedding, embed_pending, find_job, run_embedding
 from memories.models import Job
 from memoryconsole.errors import NotAllowed, NotFound
 from tests.domain.looking import states
@@ -53,7 +54,7 @@ def test_a_job_with_a_limit(bot: Instance, openai: OpenAIServer) -> None:
 def test_a_job_that_is_interrupted_keeps_its_progress(
     bot: Instance, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "ATTEMPTS", 1)
+    monkeypatch.setattr(embedder, "ATTEMPTS", 1)
     make_memories(bot, 14)
     job = ask_for_embedding(scope_of(bot), limit=12)
     openai.fail("server_error", after=2)

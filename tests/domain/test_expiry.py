@@ -13,15 +13,15 @@ from accounts.models import User
 from conversations.listing import memories_from, memories_per_conversation
 from instances.listing import list_instances
 from instances.models import Instance
-from memories.backfill import embed_pending
 from memories.deletion import delete_memory
 from memories.draft import MemoryChanges, MemoryDraft
+from memories.embedding.backfill import embed_pending
 from memories.filters import Filters
 from memories.jobs import purge_all_expired
 from memories.listing import count, ids_matching, list_from, list_page, pinned_on_top
 from memories.models import Memory
-from memories.search import search
-from memories.similar import similar
+from memories.search.hybrid import search
+from memories.search.similar import similar
 from memories.store import change, change_many, find_memory, restore, save, save_many
 from memories.tags import known_tags
 from memoryconsole.errors import NotFound

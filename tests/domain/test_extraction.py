@@ -12,9 +12,10 @@ from accounts.access import Scope
 from conversations.models import Conversation, Message
 from conversations.store import MessageDraft, add_messages
 from instances.models import Instance
-from memories import extraction, follow_up, jobs, llm
-from memories.extraction import Learnt, Source, run_extraction, source_of, spoken, try_extraction
-from memories.follow_up import LEARNER
+from memories import jobs
+from memories.learning import extraction, follow_up, llm
+from memories.learning.extraction import Learnt, Source, run_extraction, source_of, spoken, try_extraction
+from memories.learning.follow_up import LEARNER
 from memories.models import AuditEntry, Chunk, Embedding, Job, Memory, MemoryVersion
 from memoryconsole.errors import Conflict
 from memoryconsole.inputs import read

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.facts import MAX_FACT, Fact, Facts, read_facts, read_summary
-from memories.llm import Unreadable
+from memories.learning.facts import MAX_FACT, Fact, Facts, read_facts, read_summary
+from memories.learning.llm import Unreadable
 from memories.vocabulary import Category, Role
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -13,13 +13,13 @@ from accounts.access import Actor, actor_of_user
 from conversations.models import Conversation, Message
 from instances.models import Instance
 from memories import forgetting
-from memories.backfill import embed_pending
 from memories.draft import MemoryChanges
+from memories.embedding.backfill import embed_pending
 from memories.forgetting import Counts, forget, forgotten_at, preview
 from memories.models import Attachment, AuditEntry, Chunk, Embedding, Job, Memory, MemoryVersion, Recall
-from memories.recall import RecallRequest, recall
-from memories.recall_log import account_in
-from memories.replay import replay
+from memories.recall.log import account_in
+from memories.recall.recalling import RecallRequest, recall
+from memories.recall.replay import replay
 from memories.store import change
 from memories.traces import mentioning, owned_by
 from memoryconsole.errors import Conflict, NotAllowed

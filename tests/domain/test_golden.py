@@ -4,12 +4,12 @@ import pytest
 
 from accounts.access import actor_of_user
 from instances.models import Instance
-from memories.backfill import embed_pending
 from memories.deletion import delete_memory
-from memories.golden import GoldenDraft, delete_golden, evaluate, find_golden, golden_queries, mark, save_golden
+from memories.embedding.backfill import embed_pending
 from memories.models import GoldenMark, Memory
-from memories.quality import mean, quality
-from memories.recall_request import RecallSettings
+from memories.recall.golden import GoldenDraft, delete_golden, evaluate, find_golden, golden_queries, mark, save_golden
+from memories.recall.quality import mean, quality
+from memories.recall.request import RecallSettings
 from memoryconsole.errors import Invalid, NotFound
 from memoryconsole.ids import uuid7
 from tests.factories import make_instance, make_memory, make_user, scope_of

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from django.db import connection, transaction
 
-from memories.backfill_sql import VECTOR_TYPE
+from memories.embedding.backfill_sql import VECTOR_TYPE
 from memoryconsole.connections import without_waiting_for_the_disk
 from memoryconsole.postgres.halfvec import HalfVector, Vectors
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.highlighting import WINDOW, snippet
+from memories.search.highlighting import WINDOW, snippet
 
 
 def marked(content: str, *matched: str) -> list[str]:

@@ -16,16 +16,17 @@ from hypothesis import strategies as st
 
 from accounts.access import Actor, Scope
 from instances.models import Instance
-from memories import importing, jobs
+from memories import jobs
 from memories.draft import MemoryChanges
-from memories.exporting import export
 from memories.filters import Filters
-from memories.formats.reading import Format, rows_of
-from memories.formats.table import COLUMNS, from_cells, table_text
-from memories.importing import Report, import_file
 from memories.models import AuditEntry, Chunk, Embedding, Memory, MemoryVersion
-from memories.search import search
+from memories.search.hybrid import search
 from memories.store import change, find_memory, save
+from memories.transfer import importing
+from memories.transfer.exporting import export
+from memories.transfer.formats.reading import Format, rows_of
+from memories.transfer.formats.table import COLUMNS, from_cells, table_text
+from memories.transfer.importing import Report, import_file
 from memories.vocabulary import Category, Role
 from memoryconsole.errors import Invalid, NotAllowed
 from memoryconsole.ids import uuid7

@@ -7,10 +7,10 @@ import pytest
 from django.db import transaction
 
 from instances.models import Instance
-from memories import llm, prompts
 from memories.asking import Unavailable
-from memories.llm import Unreadable, ask, ask_twice, can_ask, read_json
-from memories.prompts import Line
+from memories.learning import llm, prompts
+from memories.learning.llm import Unreadable, ask, ask_twice, can_ask, read_json
+from memories.learning.prompts import Line
 from tests.factories import make_instance
 from tests.openai_server import OpenAIServer
 

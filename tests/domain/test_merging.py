@@ -8,9 +8,9 @@ from instances.models import Instance
 from memories.draft import MemoryChanges
 from memories.filters import Filters
 from memories.listing import count
-from memories.merging import merge
 from memories.models import Memory, MemoryVersion
-from memories.search import search
+from memories.review.merging import merge
+from memories.search.hybrid import search
 from memories.store import change
 from memoryconsole.errors import Conflict, NotFound
 from tests.factories import make_conversation, make_instance, make_memory, make_waiting, scope_of

@@ -18,18 +18,18 @@ from django.utils import timezone
 from accounts.access import Scope
 from instances.models import Instance
 from instances.store import delete_instance
-from memories.backfill import ask_for_embedding, embed_pending
 from memories.deletion import delete_matching, delete_memories, delete_memory
 from memories.draft import MemoryChanges, MemoryDraft
+from memories.embedding.backfill import ask_for_embedding, embed_pending
 from memories.filters import Filters
 from memories.forgetting import forget
 from memories.jobs import purge_all_expired
 from memories.models import Attachment, Memory, Recall
-from memories.procedures import ProcedureDraft, create_procedure
-from memories.recall import RecallRequest, recall
+from memories.procedures.store import ProcedureDraft, create_procedure
+from memories.recall.recalling import RecallRequest, recall
+from memories.search.word_frequencies import count_words
 from memories.store import change, restore, save
-from memories.uploads import keep_upload
-from memories.word_frequencies import count_words
+from memories.transfer.uploads import keep_upload
 from memoryconsole.inputs import read
 from tests.factories import make_conversation, make_instance, make_memories, make_memory, scope_of
 

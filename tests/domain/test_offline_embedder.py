@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.offline_embedder import DIMENSIONS, PADDED, embed
+from memories.embedding.offline import DIMENSIONS, PADDED, embed
 
 ANYTHING = st.text(st.characters(exclude_categories=[]), max_size=300)
 
@@ -65,7 +65,7 @@ def test_no_dimension_of_a_short_text_is_left_empty() -> None:
 
 
 def test_another_process_computes_the_same() -> None:
-    code = "from memories.offline_embedder import embed; print(embed('Grüße, 世界')[:5])"
+    code = "from memories.embedding.offline import embed; print(embed('Grüße, 世界')[:5])"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed.strip() == str(embed("Grüße, 世界")[:5])
 

@@ -5,12 +5,13 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from accounts.access import Scope
 from instances.models import Instance
-from memories import jobs, pairing
-from memories.backfill import embed_pending
+from memories import jobs
 from memories.deletion import delete_memory
 from memories.draft import MemoryChanges
+from memories.embedding.backfill import embed_pending
 from memories.models import DuplicatePair, Job, Memory
-from memories.pairing import ask_for_pairs, remember_both
+from memories.review import pairing
+from memories.review.pairing import ask_for_pairs, remember_both
 from memories.store import change
 from tests.factories import make_instance, make_memory, make_waiting, scope_of
 

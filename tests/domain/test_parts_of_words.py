@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from instances.models import Instance
-from memories.highlighting import snippet
+from memories.search.highlighting import snippet
 from tests.domain.looking import find
 from tests.factories import make_memory
 

@@ -6,10 +6,10 @@ import pytest
 from django.db import connection
 
 from instances.models import Instance
-from memories import passing
 from memories.filters import Filters
-from memories.passing import count_passing
-from memories.search import search
+from memories.search import passing
+from memories.search.hybrid import search
+from memories.search.passing import count_passing
 from tests.domain.conftest import searched_as
 from tests.factories import make_instance, make_memory, scope_of
 

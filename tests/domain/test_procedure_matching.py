@@ -8,12 +8,14 @@ from django.test.utils import CaptureQueriesContext
 
 from instances.models import Instance
 from instances.store import InstanceChanges, change_instance
-from memories import embedding, jobs, procedure_vectors
-from memories.embedding import Unavailable
+from memories import jobs
+from memories.embedding import embedder
+from memories.embedding.embedder import Unavailable
 from memories.models import ProcedureVector
-from memories.procedure_matching import matches
-from memories.procedure_vectors import embed_procedures
-from memories.procedures import ProcedureChanges, change_procedure, procedures_for, used
+from memories.procedures import vectors
+from memories.procedures.matching import matches
+from memories.procedures.store import ProcedureChanges, change_procedure, procedures_for, used
+from memories.procedures.vectors import embed_procedures
 from tests.factories import make_instance, make_memory, make_procedure, scope_of
 from tests.openai_server import OpenAIServer
 
@@ -27,7 +29,7 @@ RESET = ("Reset a password", "the customer cannot sign in or forgot the password
 
 @pytest.fixture(autouse=True)
 def asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "ATTEMPTS", 1)
+    monkeypatch.setattr(embedder, "ATTEMPTS", 1)
 
 
 def learn(instance: Instance, *known: tuple[str, str]) -> None:
@@ -170,14 +172,14 @@ def test_vectors_follow_the_text(bot: Instance, openai: OpenAIServer) -> None:
 
 def test_a_change_while_its_text_is_away(bot: Instance, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
     procedure = make_procedure(bot, "Feed the dog")
-    ask = procedure_vectors.embed_texts
+    ask = vectors.embed_texts
 
     def meanwhile(instance: Instance, texts: Any) -> Any:
         answer = ask(instance, texts)
         change_procedure(scope_of(bot), procedure.id, ProcedureChanges(name="Water the plants"))
         return answer
 
-    monkeypatch.setattr(procedure_vectors, "embed_texts", meanwhile)
+    monkeypatch.setattr(vectors, "embed_texts", meanwhile)
     embed_procedures(scope_of(bot))
     assert not ProcedureVector.objects.exists()
 
@@ -186,14 +188,14 @@ def test_one_that_is_refused_does_not_hold_up_the_others(
     bot: Instance, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learn(bot, REFUND, ("Unspeakable", ""), OUTAGE)
-    ask = embedding._request
+    ask = embedder._request
 
     def refuse(source: Any, texts: list[str], seconds: float) -> Any:
         if any("Unspeakable" in text for text in texts):
             raise Unavailable("refused", "The embeddings API refused the request with status 400.")
         return ask(source, texts, seconds)
 
-    monkeypatch.setattr(embedding, "_request", refuse)
+    monkeypatch.setattr(embedder, "_request", refuse)
     assert embed_procedures(scope_of(bot)) == 2
 
 

@@ -8,10 +8,9 @@ from django.db import connection
 
 from accounts.access import Actor, Scope
 from instances.models import Instance
-from memories import procedures
 from memories.models import AuditEntry, Procedure, ProcedureVector
-from memories.procedure_vectors import embed_procedures
-from memories.procedures import (
+from memories.procedures import store as procedures
+from memories.procedures.store import (
     ProcedureChanges,
     change_procedure,
     delete_procedure,
@@ -19,6 +18,7 @@ from memories.procedures import (
     most_used,
     used,
 )
+from memories.procedures.vectors import embed_procedures
 from memoryconsole.errors import Conflict, Invalid, NotAllowed, NotFound, Taken
 from tests.factories import make_instance, make_procedure, scope_of
 

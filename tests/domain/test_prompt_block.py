@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from memories.prompt_block import (
+from memories.recall.prompt_block import (
     CLOSING,
     LABELS,
     OPENING,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.prompts import Line, extraction, without_injected
+from memories.learning.prompts import Line, extraction, without_injected
 
 AT = datetime(2026, 5, 12, 22, 30, tzinfo=UTC)
 

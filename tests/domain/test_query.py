@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memories.query import MAX_CHARACTERS, MAX_EXCLUDED, MAX_REQUIRED, Phrase, read_query
+from memories.search.query import MAX_CHARACTERS, MAX_EXCLUDED, MAX_REQUIRED, Phrase, read_query
 
 TEA, COFFEE = Phrase("green tea"), Phrase("black coffee")
 

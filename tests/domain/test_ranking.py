@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.diversity import choose, jaccard, words_of
-from memories.ranking import age_in_days, multipliers, relevance
-from memories.selection import is_near, telling_words
+from memories.recall.diversity import choose, jaccard, words_of
+from memories.recall.ranking import age_in_days, multipliers, relevance
+from memories.recall.selection import is_near, telling_words
 from memories.vocabulary import Role
 
 NOW = datetime(2026, 5, 12, tzinfo=UTC)

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from accounts.access import SHELL, Actor, Scope
 from instances.models import Instance
-from memories.backfill import embed_pending
 from memories.deletion import delete_memory
 from memories.draft import MemoryDraft
+from memories.embedding.backfill import embed_pending
 from memories.jobs import count_uses
 from memories.models import Memory, Recall
-from memories.recall import Recalled, RecallRequest, recall
-from memories.recall_request import as_plain_words, question_in
+from memories.recall.recalling import Recalled, RecallRequest, recall
+from memories.recall.request import as_plain_words, question_in
 from memories.store import save_many
 from memoryconsole.inputs import read
 from tests.factories import make_instance, make_memories, make_memory, scope_of

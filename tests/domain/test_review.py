@@ -5,15 +5,15 @@ from django.db.models import Sum
 
 from accounts.access import Scope, actor_of_user, open_instance
 from instances.models import Instance
-from memories import review
-from memories.backfill import embed_pending
 from memories.deletion import Receipt
 from memories.draft import MemoryChanges
+from memories.embedding.backfill import embed_pending
 from memories.filters import Filters
 from memories.listing import count, list_from
 from memories.models import AuditEntry, Chunk, Memory, MemoryCount, MemoryVersion
-from memories.search import search
-from memories.similar import similar
+from memories.review import inbox
+from memories.search.hybrid import search
+from memories.search.similar import similar
 from memoryconsole.errors import Conflict, NotFound
 from tests.factories import make_instance, make_memory, make_user, make_waiting, scope_of
 
@@ -38,7 +38,7 @@ def test_what_waits_is_nowhere_but_in_the_inbox(bot: Instance, scope: Scope) -> 
     known = make_memory(bot, "Ann drinks green tea every morning")
     memory = make_waiting(bot, "Ann drinks black coffee every morning")
     embed_pending(scope)
-    assert [each.id for each in review.waiting(scope)] == [memory.id]
+    assert [each.id for each in inbox.waiting(scope)] == [memory.id]
     assert found(scope, "what does Ann drink in the morning") == [known.content]
     assert list_from(scope, Filters(), limit=10).memories == [known]
     assert count(scope, Filters()).all == 1
@@ -49,19 +49,19 @@ def test_what_waits_is_nowhere_but_in_the_inbox(bot: Instance, scope: Scope) -> 
 def test_approving_makes_it_findable_at_once(bot: Instance, scope: Scope) -> None:
     memory = make_waiting(bot, "Ann drinks black coffee every morning", category="preference")
     embed_pending(scope)
-    approved = review.approve(scope, memory.id)
+    approved = inbox.approve(scope, memory.id)
     assert (approved.review, approved.listed, approved.updated_at) == ("approved", True, memory.updated_at)
     assert found(scope, "what does Ann drink") == [memory.content]
     assert search(scope, "coffee", Filters(), mode="vector").hits[0].memory.id == memory.id
     assert count(scope, Filters()).by_category["preference"] == 1
-    assert review.count_waiting(scope) == 0
+    assert inbox.count_waiting(scope) == 0
     assert AuditEntry.objects.filter(action="approved", memory_ids=[memory.id]).exists()
 
 
 def test_editing_before_approving_leaves_a_version(bot: Instance, scope: Scope) -> None:
     memory = make_waiting(bot, "Ann drinks cofee", importance=3)
     changes = MemoryChanges(content="Ann drinks coffee", importance=6, supersede_reason="corrected in review")
-    approved = review.approve(scope, memory.id, changes)
+    approved = inbox.approve(scope, memory.id, changes)
     assert (approved.id, approved.content, approved.importance, approved.listed) == (
         memory.id, "Ann drinks coffee", 6, True,
     )  # fmt: skip
@@ -78,7 +78,7 @@ def test_why_it_waits(bot: Instance, scope: Scope) -> None:
     trivial = make_waiting(bot, "The weather was mild", importance=2)
     other = make_waiting(bot, "The demo room has a piano", importance=7)
     embed_pending(scope)
-    first, second, third = review.reasons(scope, [conflict, trivial, other])
+    first, second, third = inbox.reasons(scope, [conflict, trivial, other])
     assert (first.reason, first.other) == ("It may contradict another memory: they differ in names.", known)
     assert first.similarity is not None
     assert 0.5 < first.similarity < 1
@@ -86,24 +86,24 @@ def test_why_it_waits(bot: Instance, scope: Scope) -> None:
     assert second.reason == "Importance 2 is below 5, so it is not approved automatically."
     assert (second.other, second.similarity) == (None, None)
     assert third.reason == "Somebody should look at it before it is used."
-    assert set(review.waiting(scope, "conflict")) == {conflict}
-    assert set(review.waiting(scope, "importance")) == {trivial, other}
+    assert set(inbox.waiting(scope, "conflict")) == {conflict}
+    assert set(inbox.waiting(scope, "importance")) == {trivial, other}
 
 
 def test_keeping_both_settles_the_conflict(bot: Instance, scope: Scope) -> None:
     known = make_memory(bot, "The demo is on Monday")
     memory = make_waiting(bot, "The demo is on Tuesday", known)
-    kept = review.keep_both(scope, memory.id)
+    kept = inbox.keep_both(scope, memory.id)
     assert (kept.listed, kept.conflicts_with_id) == (True, None)
     assert count(scope, Filters()).all == 2
     with pytest.raises(Conflict, match="contradicts no other"):
-        review.keep_both(scope, make_waiting(bot, "Alone").id)
+        inbox.keep_both(scope, make_waiting(bot, "Alone").id)
 
 
 def test_merging_changes_the_old_one_and_removes_the_new_one(bot: Instance, scope: Scope) -> None:
     known = make_memory(bot, "The demo is on Monday", importance=4, tags=["demo"])
     memory = make_waiting(bot, "The demo is on Tuesday", known, importance=7, tags=["moved"])
-    merged = review.merge_waiting(scope, memory.id, "The demo moved from Monday to Tuesday")
+    merged = inbox.merge_waiting(scope, memory.id, "The demo moved from Monday to Tuesday")
     assert (merged.id, merged.content, merged.importance, merged.tags) == (
         known.id, "The demo moved from Monday to Tuesday", 7, ["demo", "moved"],
     )  # fmt: skip
@@ -120,25 +120,25 @@ def test_merging_changes_the_old_one_and_removes_the_new_one(bot: Instance, scop
 def test_merging_without_a_text_takes_the_new_one(bot: Instance, scope: Scope) -> None:
     known = make_memory(bot, "The demo is on Monday")
     memory = make_waiting(bot, "The demo is on Tuesday", known)
-    assert review.merge_waiting(scope, memory.id).content == "The demo is on Tuesday"
+    assert inbox.merge_waiting(scope, memory.id).content == "The demo is on Tuesday"
     with pytest.raises(Conflict, match="no other memory"):
-        review.merge_waiting(scope, make_waiting(bot, "Alone").id)
+        inbox.merge_waiting(scope, make_waiting(bot, "Alone").id)
 
 
 def test_rejecting_deletes_for_good(bot: Instance, scope: Scope) -> None:
     memory, other = make_waiting(bot, "Nonsense"), make_waiting(bot, "Sense")
-    assert review.reject(scope, [memory.id]) == Receipt(1, 0, 1, 0, 0)
+    assert inbox.reject(scope, [memory.id]) == Receipt(1, 0, 1, 0, 0)
     assert not Memory.objects.filter(id=memory.id).exists()
     assert AuditEntry.objects.filter(action="rejected", memory_ids=[memory.id]).exists()
-    assert list(review.waiting(scope)) == [other]
+    assert list(inbox.waiting(scope)) == [other]
 
 
 def test_only_what_waits_is_decided_about(bot: Instance, scope: Scope) -> None:
     known, first, second = make_memory(bot, "Known"), make_waiting(bot, "First"), make_waiting(bot, "Second")
-    assert review.approve_many(scope, [known.id, first.id]) == 1
-    assert review.reject(scope, [known.id, first.id]).deleted == 0
+    assert inbox.approve_many(scope, [known.id, first.id]) == 1
+    assert inbox.reject(scope, [known.id, first.id]).deleted == 0
     assert set(Memory.objects.values_list("id", flat=True)) == {known.id, first.id, second.id}
-    for decide in (review.approve, review.keep_both, review.merge_waiting):
+    for decide in (inbox.approve, inbox.keep_both, inbox.merge_waiting):
         with pytest.raises(Conflict, match="reviewed this memory already"):
             decide(scope, known.id)
         with pytest.raises(NotFound):
@@ -148,8 +148,8 @@ def test_only_what_waits_is_decided_about(bot: Instance, scope: Scope) -> None:
 def test_counts_stay_right(bot: Instance, scope: Scope) -> None:
     memories = [make_waiting(bot, f"Fact {n}", category="fact") for n in range(4)]
     assert (MemoryCount.objects.aggregate(n=Sum("delta"))["n"] or 0) == 0
-    review.approve_many(scope, [memory.id for memory in memories[:3]])
-    review.reject(scope, [memories[3].id])
+    inbox.approve_many(scope, [memory.id for memory in memories[:3]])
+    inbox.reject(scope, [memories[3].id])
     assert MemoryCount.objects.aggregate(n=Sum("delta"))["n"] == 3
 
 
@@ -159,21 +159,21 @@ def test_other_peoples_private_memories_are_not_shown_nor_decided(bot: Instance)
     public = make_waiting(bot, "Bob has a secret", known)
     ann = open_instance(actor_of_user(make_user("ann", bot)), "support-bot")
     carl = open_instance(actor_of_user(make_user("carl", bot)), "support-bot")
-    assert set(review.waiting(ann)) == {hers, public}
-    assert set(review.waiting(carl)) == {public}
-    assert review.approve_many(carl, [hers.id]) == 0
-    assert review.reject(carl, [hers.id]).deleted == 0
-    shown = review.reasons(carl, [public])[0]
+    assert set(inbox.waiting(ann)) == {hers, public}
+    assert set(inbox.waiting(carl)) == {public}
+    assert inbox.approve_many(carl, [hers.id]) == 0
+    assert inbox.reject(carl, [hers.id]).deleted == 0
+    shown = inbox.reasons(carl, [public])[0]
     assert (shown.is_conflict, shown.other) == (True, None)
     with pytest.raises(Conflict):
-        review.merge_waiting(carl, public.id)
+        inbox.merge_waiting(carl, public.id)
 
 
 def test_two_instances(bot: Instance) -> None:
     memory = make_waiting(bot, "A secret")
     sales = scope_of(make_instance("sales-bot"))
-    assert list(review.waiting(sales)) == []
-    assert review.approve_many(sales, [memory.id]) == 0
-    assert review.reject(sales, [memory.id]).deleted == 0
+    assert list(inbox.waiting(sales)) == []
+    assert inbox.approve_many(sales, [memory.id]) == 0
+    assert inbox.reject(sales, [memory.id]).deleted == 0
     with pytest.raises(NotFound):
-        review.approve(sales, memory.id)
+        inbox.approve(sales, memory.id)

@@ -8,10 +8,11 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from instances.models import Instance
 from instances.store import InstanceChanges, change_instance
-from memories import embedding, jobs
+from memories import jobs
 from memories.asking import Unavailable
-from memories.backfill import embed_fresh, embed_pending
 from memories.draft import MemoryChanges
+from memories.embedding import embedder
+from memories.embedding.backfill import embed_fresh, embed_pending
 from memories.models import Chunk, Embedding, Memory
 from memories.store import change
 from tests.domain.looking import find, in_another_connection, states, texts, vectors
@@ -116,7 +117,7 @@ def test_nobody_is_asked_when_no_model_changes(bot: Instance, openai: OpenAIServ
 
 
 def test_it_goes_on_where_it_stopped(changing: Instance, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "ATTEMPTS", 1)
+    monkeypatch.setattr(embedder, "ATTEMPTS", 1)
     saved = [f"{animal} in the garden" for animal in ("Bears", "Cats", "Dogs", "Hens", "Owls", "Rats")]
     for content in saved:
         make_memory(changing, content)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from accounts.access import actor_of_user
 from instances.models import Instance
-from memories import search as searching
 from memories.filters import Filters
 from memories.models import Memory, WordFrequency
-from memories.search import search
+from memories.search import hybrid as searching
+from memories.search.hybrid import search
 from tests.domain.looking import embed, find, texts
 from tests.factories import make_conversation, make_instance, make_memory, make_user, scope_of
 

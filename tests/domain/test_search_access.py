@@ -10,7 +10,7 @@ from instances.models import Instance
 from memories.draft import MemoryChanges
 from memories.filters import Filters
 from memories.models import Memory
-from memories.search import search
+from memories.search.hybrid import search
 from memories.store import change
 from tests.domain.looking import MODES, embed, find, texts
 from tests.factories import make_conversation, make_instance, make_memory, make_user, scope_of

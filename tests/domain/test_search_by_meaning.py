@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from instances.models import Instance
-from memories import search_sql
+from memories.search import statement
 from tests.domain.looking import MODES, embed, find, texts
 from tests.factories import make_conversation, make_memories, make_memory
 from tests.openai_server import OpenAIServer
@@ -112,10 +112,10 @@ def test_the_score_is_the_sum_of_its_parts(hashed: Instance) -> None:
     for found in (hit.found for hit in hits):
         ranks = (found.vector_rank, found.vector_rrf), (found.keyword_rank, found.keyword_rrf)
         for rank, rrf in ranks:
-            within = rank is not None and rank <= search_sql.PLAIN_DEPTH
+            within = rank is not None and rank <= statement.PLAIN_DEPTH
             assert rrf == pytest.approx(1 / (60 + rank) if rank and within else 0)
         assert found.context_rank is not None
-        assert found.context_rrf == pytest.approx(search_sql.CONTEXT_WEIGHT / (60 + found.context_rank))
+        assert found.context_rrf == pytest.approx(statement.CONTEXT_WEIGHT / (60 + found.context_rank))
         assert found.final == pytest.approx(found.vector_rrf + found.keyword_rrf + found.context_rrf)
         assert found.total == len(hits)
     for ranks in zip(*[(h.found.vector_rank, h.found.keyword_rank, h.found.context_rank) for h in hits], strict=True):

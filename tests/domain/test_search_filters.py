@@ -15,16 +15,17 @@ from hypothesis import strategies as st
 from accounts.access import SHELL, actor_of_user
 from conversations.models import Conversation
 from instances.models import Instance
-from memories import offline_embedder, search_sql
-from memories import search as searching
-from memories.backfill import embed_pending
 from memories.draft import MemoryDraft
+from memories.embedding import offline
+from memories.embedding.backfill import embed_pending
 from memories.filters import Filters, matching
 from memories.models import Embedding, Memory
-from memories.search import search
-from memories.sketches import VectorIndex
+from memories.search import hybrid as searching
+from memories.search import statement
+from memories.search.hybrid import search
+from memories.search.sketches import VectorIndex
+from memories.search.vector_index import CREATE
 from memories.store import save_many
-from memories.vector_index import CREATE
 from memories.vocabulary import Category, Role
 from memoryconsole.inputs import read
 from tests.domain.conftest import searched_as
@@ -150,7 +151,7 @@ def cosine(one: list[float], other: list[float]) -> float:
 
 
 def nearest(bot: Instance, text: str, memories: list[Memory]) -> list[tuple[Any, float]]:
-    wanted = offline_embedder.embed(text)
+    wanted = offline.embed(text)
     vectors = {
         row.memory_id: list(row.vector)
         for row in Embedding.objects.filter(instance=bot, memory_id__in=[memory.id for memory in memories])
@@ -267,12 +268,12 @@ def test_what_filters_leave_far_from_the_query_is_found_too(
     store: Instance, near: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With and without anything that passes among the nearest."""
-    monkeypatch.setattr(search_sql, "WIDE_NEAR", near)
-    search_sql.statement.cache_clear()
+    monkeypatch.setattr(statement, "WIDE_NEAR", near)
+    statement.statement.cache_clear()
     filters = Filters(category="fact")
     kept = {memory.id for memory in visible(store) if memory.category == "fact"}
     assert {hit.memory.id for hit in search(scope_of(store), "tea", filters, mode="vector", limit=100).hits} == kept
-    search_sql.statement.cache_clear()
+    statement.statement.cache_clear()
 
 
 def test_a_few_private_memories_of_others_are_left_out(store: Instance, monkeypatch: pytest.MonkeyPatch) -> None:

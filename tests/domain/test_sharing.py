@@ -8,12 +8,12 @@ from django.utils import timezone
 from accounts.access import SHELL, Actor, actor_of_key, actor_of_user, open_instance
 from accounts.models import ApiKey, Membership
 from instances.models import Instance
-from memories.backfill import embed_pending
+from memories.embedding.backfill import embed_pending
 from memories.filters import Filters
 from memories.listing import count, list_from
 from memories.models import Memory
-from memories.search import Hit, search
-from memories.sharing import find_own_or_shared, find_shared
+from memories.search.hybrid import Hit, search
+from memories.search.sharing import find_own_or_shared, find_shared
 from memories.store import find_memory
 from memoryconsole.errors import NotFound
 from memoryconsole.inputs import read

@@ -11,8 +11,8 @@ from memories.deletion import delete_memory
 from memories.draft import MemoryChanges
 from memories.filters import Filters
 from memories.models import Memory
-from memories.search import search
-from memories.spelling import Word, is_slip
+from memories.search.hybrid import search
+from memories.search.spelling import Word, is_slip
 from memories.store import change
 from tests.domain.looking import find, texts
 from tests.factories import make_instance, make_memories, make_memory, make_user, scope_of

@@ -32,17 +32,17 @@ from accounts.access import Actor, Scope, actor_of_key, actor_of_user, open_inst
 from accounts.models import ApiKey, Membership, User
 from instances.models import Instance
 from memories.attachments import attach
-from memories.backfill import embed_pending
 from memories.deletion import delete_memory, purge_expired
 from memories.draft import MemoryChanges, MemoryDraft
+from memories.embedding.backfill import embed_pending
 from memories.filters import Filters
 from memories.listing import count, list_from
-from memories.merging import merge
 from memories.models import Attachment, Chunk, Embedding, Memory, MemoryVersion
-from memories.review import approve
-from memories.search import search
-from memories.sharing import find_own_or_shared
-from memories.similar import similar
+from memories.review.inbox import approve
+from memories.review.merging import merge
+from memories.search.hybrid import search
+from memories.search.sharing import find_own_or_shared
+from memories.search.similar import similar
 from memories.store import change, find_memory, restore, save
 from memoryconsole.errors import Conflict, Invalid, NotFound, Problem
 from memoryconsole.inputs import read

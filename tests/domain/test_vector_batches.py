@@ -8,12 +8,12 @@ import pytest
 from django.db import connection, connections, transaction
 
 from instances.models import Instance
-from memories import embedding, vector_batches
 from memories.asking import Unavailable
-from memories.backfill import embed_pending
+from memories.embedding import batches, embedder
+from memories.embedding.backfill import embed_pending
+from memories.embedding.batches import ABREAST
 from memories.models import Embedding, Memory
-from memories.similar import similar
-from memories.vector_batches import ABREAST
+from memories.search.similar import similar
 from tests.domain.looking import states, vectors
 from tests.factories import make_memories, make_memory, scope_of
 from tests.openai_server import OpenAIServer
@@ -67,7 +67,7 @@ def test_never_more_than_a_few_at_once(bot: Instance, openai: OpenAIServer) -> N
 def test_an_api_that_takes_its_time_is_asked_once_at_a_time(
     bot: Instance, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vector_batches, "SOON", 0.01)
+    monkeypatch.setattr(batches, "SOON", 0.01)
     make_memories(bot, 16)
     crowd = Crowd()
     openai.meanwhile(crowd, times=4)
@@ -88,7 +88,7 @@ def test_each_memory_gets_its_own_vector(bot: Instance, openai: OpenAIServer) ->
 def test_what_else_was_answered_is_stored_when_one_batch_fails(
     bot: Instance, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "ATTEMPTS", 1)
+    monkeypatch.setattr(embedder, "ATTEMPTS", 1)
     make_memories(bot, 4 * (1 + ABREAST))
     barrier = Barrier(ABREAST, timeout=20)
     openai.meanwhile(lambda: None)
@@ -106,7 +106,7 @@ def test_what_else_was_answered_is_stored_when_one_batch_fails(
 def test_after_a_failure_nothing_new_is_asked(
     bot: Instance, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "ATTEMPTS", 1)
+    monkeypatch.setattr(embedder, "ATTEMPTS", 1)
     make_memories(bot, 4 * 20)
     openai.fail("server_error", after=1)
     with pytest.raises(Unavailable):

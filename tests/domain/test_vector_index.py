@@ -11,15 +11,16 @@ from django.db.backends.utils import CursorWrapper
 
 from instances.models import Instance
 from instances.store import delete_instance
-from memories import jobs, search_sql, sketches, vector_index
-from memories.backfill import embed_pending
+from memories import jobs
 from memories.deletion import delete_memory
+from memories.embedding.backfill import embed_pending
 from memories.filters import Filters
 from memories.models import Memory
-from memories.narrowing import each_if
-from memories.search import search
-from memories.search_forms import WIDE
-from memories.similar import similar
+from memories.search import sketches, statement, vector_index
+from memories.search.hybrid import search
+from memories.search.narrowing import each_if
+from memories.search.similar import similar
+from memories.search.sizes import WIDE
 from tests.domain.conftest import searched_as
 from tests.factories import make_instance, make_memory, scope_of
 
@@ -125,13 +126,13 @@ def test_a_search_that_gets_lost_in_it_is_answered_by_a_scan(monkeypatch: pytest
     # What the index is made to find, and everything in the sample: one in 64 of nine would be nobody.
     monkeypatch.setattr(sketches, "INDEXED", f"{sketches.INDEXED} AND e.memory_id = '{far.id}'")
     monkeypatch.setattr(sketches, "LOST", sketches.LOST.replace(sketches.SAMPLED, "true"))
-    search_sql.statement.cache_clear()  # the trial has asked already
+    statement.statement.cache_clear()  # the trial has asked already
     everything = {f"Tea number {n}" for n in range(8)} | {far.content}
     assert found(large) == found(large, min_importance=1) == everything
     tea = Memory.objects.get(instance=large, content="Tea number 0")
     assert {near.content for near, _ in similar(scope_of(large), tea, 20)} == everything - {tea.content}
     monkeypatch.setattr(sketches, "LOST", "false")
-    search_sql.statement.cache_clear()
+    statement.statement.cache_clear()
     assert found(large) == {far.content}, "as it would be otherwise"
 
 
@@ -184,7 +185,7 @@ def test_it_is_asked_for_as_few_as_find_everything(monkeypatch: pytest.MonkeyPat
 def test_under_wide_filters_it_is_asked_for_more_than_have_to_pass() -> None:
     """Or everything would be scanned as well, every time."""
     index = sketches.VectorIndex(uuid4(), 1, uuid4(), depth=min(vector_index.DEPTHS))
-    wide = search_sql.statement(
+    wide = statement.statement(
         mode="vector",
         form=WIDE,
         narrowing=each_if("SELECT id FROM memories_memory"),
@@ -195,7 +196,7 @@ def test_under_wide_filters_it_is_asked_for_more_than_have_to_pass() -> None:
     )
     asked_for = re.search(r"found AS MATERIALIZED \(.*?LIMIT (\d+)", wide, re.DOTALL)
     assert asked_for
-    assert int(asked_for[1]) > search_sql.ENOUGH
+    assert int(asked_for[1]) > statement.ENOUGH
 
 
 @pytest.mark.parametrize(("at_least", "depth"), [(0.5, 8), (0.9, 0)])

@@ -9,13 +9,13 @@ from django.utils import timezone
 
 from accounts.access import actor_of_user
 from instances.models import Instance
-from memories.backfill import embed_pending
 from memories.deletion import delete_memory
+from memories.embedding.backfill import embed_pending
 from memories.models import Memory
-from memories.recall import RecallRequest, recall
-from memories.recall_log import account_in, find_recall
+from memories.recall.log import account_in, find_recall
+from memories.recall.recalling import RecallRequest, recall
+from memories.recall.why import Why, why
 from memories.vocabulary import Review, Status
-from memories.why import Why, why
 from memoryconsole.errors import NotFound
 from memoryconsole.ids import uuid7
 from memoryconsole.inputs import read

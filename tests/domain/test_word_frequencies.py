@@ -3,11 +3,12 @@
 import pytest
 
 from instances.models import Instance
-from memories import jobs, word_frequencies
+from memories import jobs
 from memories.draft import MemoryDraft
 from memories.models import WordFrequency
+from memories.search import word_frequencies
+from memories.search.word_frequencies import ALL, count_words
 from memories.store import save_many
-from memories.word_frequencies import ALL, count_words
 from tests.factories import make_instance, make_memory, scope_of
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ from django.test import Client
 from django.utils import timezone
 
 from instances.models import Instance
-from memories.backfill import ask_for_embedding
+from memories.embedding.backfill import ask_for_embedding
 from memories.models import Job
 from tests.factories import make_conversation, make_failed_job, make_memories, scope_of
 

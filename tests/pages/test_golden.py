@@ -5,8 +5,8 @@ import re
 import pytest
 from django.test import Client
 
-from memories.golden import GoldenDraft, mark, marks_for, save_golden
 from memories.models import GoldenQuery, Memory
+from memories.recall.golden import GoldenDraft, mark, marks_for, save_golden
 from memories.views import golden
 from tests.factories import make_memory, scope_of
 

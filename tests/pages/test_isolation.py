@@ -9,9 +9,9 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from instances.models import Instance
 from memories.attachments import attach
-from memories.backfill import ask_for_embedding
-from memories.golden import GoldenDraft, marks_for, save_golden
-from memories.recall import RecallRequest, recall
+from memories.embedding.backfill import ask_for_embedding
+from memories.recall.golden import GoldenDraft, marks_for, save_golden
+from memories.recall.recalling import RecallRequest, recall
 from tests.factories import make_conversation, make_instance, make_key, make_memory, make_pair, make_procedure, scope_of
 
 pytestmark = pytest.mark.django_db

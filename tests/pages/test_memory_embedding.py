@@ -7,7 +7,7 @@ from django.test import Client
 from django.utils import timezone
 
 from instances.models import Instance
-from memories.backfill import ask_for_embedding, embed_pending, run_embedding
+from memories.embedding.backfill import ask_for_embedding, embed_pending, run_embedding
 from memories.models import Job, Memory
 from tests.factories import make_memories, make_memory, scope_of
 

@@ -10,8 +10,9 @@ from django.test import Client
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from instances.models import Instance
-from memories import jobs, uploads
+from memories import jobs
 from memories.models import Job, Memory
+from memories.transfer import uploads
 from tests.factories import make_memory
 
 pytestmark = pytest.mark.django_db

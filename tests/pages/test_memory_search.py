@@ -11,7 +11,7 @@ from django.test import Client
 
 from accounts.models import User
 from instances.models import Instance
-from memories.backfill import embed_pending
+from memories.embedding.backfill import embed_pending
 from memories.models import Memory
 from tests.factories import make_instance, make_memories, make_memory, make_user, scope_of
 from tests.openai_server import OpenAIServer

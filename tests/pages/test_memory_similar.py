@@ -10,9 +10,9 @@ from django.utils import timezone
 from accounts.access import actor_of_user
 from accounts.models import User
 from instances.models import Instance
-from memories.backfill import embed_pending, try_failed_again
+from memories.embedding.backfill import embed_pending, try_failed_again
 from memories.models import Chunk, Memory
-from memories.similar import similar
+from memories.search.similar import similar
 from tests.factories import make_memory, make_user, scope_of
 
 pytestmark = pytest.mark.django_db

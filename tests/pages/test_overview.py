@@ -14,13 +14,13 @@ from accounts.models import User
 from instances.models import Instance
 from memories.attachments import attach
 from memories.audit import READ_PRIVATE
-from memories.backfill import embed_pending
 from memories.draft import MemoryDraft
-from memories.duplicates import keep_both
+from memories.embedding.backfill import embed_pending
 from memories.models import AuditEntry, Job, Memory, Recall
-from memories.recall import RecallRequest, recall
-from memories.recall_log import fold_uses
-from memories.review import approve
+from memories.recall.log import fold_uses
+from memories.recall.recalling import RecallRequest, recall
+from memories.review.duplicates import keep_both
+from memories.review.inbox import approve
 from memories.store import save_many
 from memoryconsole.ids import uuid7_at
 from tests.factories import (

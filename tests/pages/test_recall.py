@@ -7,7 +7,7 @@ from django.test import Client
 
 from accounts.models import User
 from instances.models import Instance
-from memories.backfill import embed_pending
+from memories.embedding.backfill import embed_pending
 from memories.models import Recall
 from tests.factories import make_instance, make_memories, make_memory, scope_of
 

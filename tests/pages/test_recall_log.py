@@ -7,7 +7,7 @@ from django.test import Client
 
 from instances.models import Instance
 from memories.draft import MemoryChanges
-from memories.recall import Recalled, RecallRequest, recall
+from memories.recall.recalling import Recalled, RecallRequest, recall
 from memories.store import change
 from memories.views import recall_log
 from tests.factories import make_conversation, make_memory, scope_of

@@ -41,7 +41,7 @@ def imports(path: Path) -> set[str]:
 def is_interface(module: str) -> bool:
     parts = module.split(".")
     is_ours = parts[0] in PACKAGES and len(parts) > 1
-    return is_ours and (parts[1].split("_")[0] in INTERFACES or parts[1].endswith(("_views", "_urls", "_api")))
+    return is_ours and (parts[1].split("_")[0] in INTERFACES or parts[1].endswith(("_views", "_urls")))
 
 
 MODULES = modules()

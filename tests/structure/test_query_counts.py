@@ -12,10 +12,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from memories.backfill import embed_pending
 from memories.draft import MemoryChanges
-from memories.golden import GoldenDraft, save_golden
-from memories.recall import RecallRequest, recall
+from memories.embedding.backfill import embed_pending
+from memories.recall.golden import GoldenDraft, save_golden
+from memories.recall.recalling import RecallRequest, recall
 from memories.store import change
 from tests.factories import (
     make_conversation,

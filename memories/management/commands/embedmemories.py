@@ -7,9 +7,9 @@ from pydantic import Field
 
 from accounts.access import Scope
 from memories.asking import Unavailable
-from memories.backfill import MOST, NO_MODEL, embed_pending, missing, try_failed_again
 from memories.cli.printing import counted, progress_bar
-from memories.embedding import model_of
+from memories.embedding.backfill import MOST, NO_MODEL, embed_pending, missing, try_failed_again
+from memories.embedding.embedder import model_of
 from memoryconsole.commands import ConsoleCommand, add_json_option, open_from_shell
 from memoryconsole.errors import Problem
 from memoryconsole.inputs import Input, Number, read

@@ -3,8 +3,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from memories.cli.recalling import WRITTEN_AS, add_settings, evaluation_json, given_settings, plain_evaluation
-from memories.golden import Variant, evaluate, golden_queries
-from memories.recall_request import RecallSettings
+from memories.recall.golden import Variant, evaluate, golden_queries
+from memories.recall.request import RecallSettings
 from memoryconsole.commands import ConsoleCommand, add_json_option, open_from_shell
 from memoryconsole.errors import Invalid
 from memoryconsole.inputs import Fraction, Input, read

@@ -17,10 +17,10 @@ from memories.filters import Filters
 from memories.listing import Listing, list_from
 from memories.models import Memory
 from memories.presenting import hints_json, hit_json, memory_json
-from memories.query import read_query
-from memories.recall import Recalled, RecallRequest, recall
-from memories.recall_presenting import recall_json
-from memories.search import Hit, Results, search
+from memories.recall.presenting import recall_json
+from memories.recall.recalling import Recalled, RecallRequest, recall
+from memories.search.hybrid import Hit, Results, search
+from memories.search.query import read_query
 from memories.store import find_memory, save
 from memoryconsole.commands import ConsoleCommand, add_json_option, open_from_shell
 from memoryconsole.errors import Conflict, Invalid, Problem

@@ -1,0 +1,324 @@
+"""`/api/v1/memories`: list, save, change, delete, and what a memory said before."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Literal, NotRequired, Self
+from uuid import UUID
+
+from pydantic import Field, field_validator, model_validator
+from rest_framework.request import Request
+from rest_framework.response import Response
+from typing_extensions import TypedDict
+
+from accounts.access import Scope
+from accounts.api_authentication import open_named
+from memories import deletion, store, versions
+from memories.audit import note_private_reads
+from memories.draft import MemoryChanges, MemoryDraft
+from memories.filters import Filters
+from memories.listing import list_from
+from memories.presenting import (
+    HintJson,
+    HitJson,
+    MemoryJson,
+    VersionJson,
+    hints_json,
+    hit_json,
+    memory_json,
+    version_json,
+)
+from memories.search.hybrid import search
+from memories.search.sharing import find_own_or_shared
+from memories.search.similar import similar
+from memoryconsole.endpoints import Endpoint, Nothing, Paging, Slice, body, query, query_or_body
+from memoryconsole.errors import Conflict, Invalid
+from memoryconsole.inputs import Input, Number, read
+from memoryconsole.schema import ErrorJson, documented
+
+MAX_AT_ONCE = 1000
+LARGEST_INTEGER = 2**31 - 1
+
+
+class MemoriesQuery(Filters, Paging):
+    """Without `search` a list, newest first; with it the best hits first."""
+
+    search: Annotated[str, Field(max_length=10_000)] = ""
+    mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
+    explain: bool = False
+
+    @field_validator("search", mode="before")
+    @classmethod
+    def _printable(cls, value: object) -> object:
+        """A NUL is no word: it separates words like a space."""
+        return value.replace("\x00", " ").strip() if isinstance(value, str) else value
+
+
+class MemoryDrafts(Input):
+    memories: Annotated[list[MemoryDraft], Field(min_length=1, max_length=MAX_AT_ONCE)]
+
+
+class Deletion(Input):
+    """Exactly these `ids`, or what matches `filter` now, if that is still the `expected` number."""
+
+    ids: Annotated[list[UUID], Field(min_length=1, max_length=MAX_AT_ONCE)] | None = None
+    filter: Filters | None = None
+    expected: Annotated[Number, Field(ge=0)] | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.ids is None) == (self.filter is None):
+            raise ValueError("Send ids, or filter with expected.")
+        if (self.filter is None) != (self.expected is None):
+            raise ValueError("expected goes with filter: the number of memories you saw matching.")
+        return self
+
+
+class Restoration(Input):
+    version: Annotated[Number, Field(ge=1, le=LARGEST_INTEGER)]
+
+
+class MemoriesJson(TypedDict):
+    total: int
+    limit: int
+    offset: int
+    nextCursor: str | None
+    searchMode: str | None
+    reason: NotRequired[str]
+    corrected: NotRequired[dict[str, str]]
+    memories: Sequence[MemoryJson | HitJson]
+
+
+class SavedJson(TypedDict):
+    memory: MemoryJson
+    event: Literal["created", "updated"]
+    redacted: NotRequired[list[str]]
+    hints: NotRequired[list[HintJson]]
+
+
+class ManySavedJson(TypedDict):
+    memories: list[MemoryJson]
+
+
+class OneMemoryJson(TypedDict):
+    memory: MemoryJson
+
+
+class SimilarJson(MemoryJson):
+    similarity: float
+
+
+class SimilarsJson(TypedDict):
+    memories: list[SimilarJson]
+
+
+class VersionsJson(TypedDict):
+    total: int
+    limit: int
+    offset: int
+    versions: list[VersionJson]
+
+
+class ReceiptJson(TypedDict):
+    deleted: int
+    versions: int
+    chunks: int
+    embeddings: int
+    attachments: int
+
+
+class KeyTakenJson(ErrorJson):
+    memory: NotRequired[MemoryJson]
+
+
+class StaleExpectationJson(ErrorJson):
+    matching: int
+
+
+class Memories(Endpoint):
+    @documented(
+        "listMemories", "List memories, newest first, or search them", query=MemoriesQuery, answers={200: MemoriesJson}
+    )
+    def get(self, request: Request) -> Response:
+        data = query(request, "tag")
+        scope = open_named(request, data)
+        wanted = read(MemoriesQuery, data)
+        if wanted.search:
+            return Response(found_json(scope, wanted))
+        listing = list_from(scope, wanted, limit=wanted.limit, offset=wanted.offset, cursor=wanted.cursor)
+        answer: MemoriesJson = {
+            "total": listing.total,
+            "limit": wanted.limit,
+            "offset": wanted.offset,
+            "nextCursor": listing.next_cursor,
+            "searchMode": None,
+            "memories": [memory_json(memory, scope.instance.slug) for memory in listing.memories],
+        }
+        return Response(answer)
+
+    @documented(
+        "saveMemory",
+        "Save a memory",
+        body=MemoryDraft,
+        instance="body",
+        answers={201: SavedJson, 200: SavedJson, 409: KeyTakenJson},
+    )
+    def post(self, request: Request) -> Response:
+        data = body(request)
+        scope = open_named(request, data)
+        draft = read(MemoryDraft, data)
+        try:
+            saved = store.save(scope, draft)
+        except Conflict as conflict:
+            if "memory" in conflict.extra:
+                conflict.extra["memory"] = memory_json(conflict.extra["memory"], scope.instance.slug)
+            raise
+        return Response(saved_json(saved, scope.instance.slug), status=201 if saved.event == "created" else 200)
+
+
+class MemoriesInBulk(Endpoint):
+    @documented(
+        "saveMemories",
+        "Save up to 1,000 memories, all or none",
+        body=MemoryDrafts,
+        instance="body",
+        answers={201: ManySavedJson, 409: KeyTakenJson},
+    )
+    def post(self, request: Request) -> Response:
+        data = body(request)
+        scope = open_named(request, data)
+        memories = store.save_many(scope, read(MemoryDrafts, data).memories)
+        answer: ManySavedJson = {"memories": [memory_json(memory, scope.instance.slug) for memory in memories]}
+        return Response(answer, status=201)
+
+
+class MemoriesDeletion(Endpoint):
+    @documented(
+        "deleteMemories",
+        "Delete memories for good, by id or by filter, all or none",
+        body=Deletion,
+        instance="body",
+        answers={200: ReceiptJson, 409: StaleExpectationJson},
+    )
+    def post(self, request: Request) -> Response:
+        data = body(request)
+        scope = open_named(request, data)
+        wanted = read(Deletion, data)
+        if wanted.filter is not None and wanted.expected is not None:
+            receipt = deletion.delete_matching(scope, wanted.filter, expected=wanted.expected)
+        else:
+            receipt = deletion.delete_memories(scope, wanted.ids or [])
+        return Response(asdict(receipt))
+
+
+class OneMemory(Endpoint):
+    @documented("getMemory", "Get a memory, of this instance or shared with it", answers={200: OneMemoryJson})
+    def get(self, request: Request, id: str) -> Response:
+        data = query(request)
+        scope = open_named(request, data)
+        read(Nothing, data)
+        memory, origin = find_own_or_shared(scope, id)
+        answer: OneMemoryJson = {"memory": memory_json(memory, origin.slug)}
+        return Response(answer)
+
+    @documented(
+        "changeMemory",
+        "Change a memory; what it said before becomes a version",
+        body=MemoryChanges,
+        instance="either",
+        answers={200: SavedJson, 409: KeyTakenJson},
+    )
+    def patch(self, request: Request, id: str) -> Response:
+        data = query_or_body(request)
+        scope = open_named(request, data)
+        changes = read(MemoryChanges, data)
+        saved = store.Saved(store.change(scope, id, changes), "updated", store.credentials_in(changes))
+        return Response(saved_json(saved, scope.instance.slug))
+
+    @documented("deleteMemory", "Delete a memory for good", answers={200: ReceiptJson})
+    def delete(self, request: Request, id: str) -> Response:
+        data = query(request)
+        scope = open_named(request, data)
+        read(Nothing, data)
+        return Response(asdict(deletion.delete_memory(scope, id)))
+
+
+class History(Endpoint):
+    @documented("listVersions", "What a memory said before, newest first", query=Slice, answers={200: VersionsJson})
+    def get(self, request: Request, id: str) -> Response:
+        data = query(request)
+        scope = open_named(request, data)
+        wanted = read(Slice, data)
+        found = versions.history(scope, store.find_memory(scope, id))
+        answer: VersionsJson = {
+            "total": found.count(),
+            "limit": wanted.limit,
+            "offset": wanted.offset,
+            "versions": [version_json(version) for version in found[wanted.offset : wanted.offset + wanted.limit]],
+        }
+        return Response(answer)
+
+
+class SimilarQuery(Input):
+    limit: Annotated[Number, Field(ge=1, le=100)] = 5
+
+
+class Similar(Endpoint):
+    @documented(
+        "listSimilar", "The memories nearest to this one by vector", query=SimilarQuery, answers={200: SimilarsJson}
+    )
+    def get(self, request: Request, id: str) -> Response:
+        data = query(request)
+        scope = open_named(request, data)
+        wanted = read(SimilarQuery, data)
+        memory = store.find_memory(scope, id)
+        near = [
+            {**memory_json(other, scope.instance.slug), "similarity": cosine}
+            for other, cosine in similar(scope, memory, wanted.limit)
+        ]
+        return Response({"memories": near})
+
+
+class Restore(Endpoint):
+    @documented(
+        "restoreVersion",
+        "Bring an earlier version back",
+        body=Restoration,
+        instance="body",
+        answers={200: OneMemoryJson},
+    )
+    def post(self, request: Request, id: str) -> Response:
+        data = body(request)
+        scope = open_named(request, data)
+        memory = store.restore(scope, id, read(Restoration, data).version)
+        answer: OneMemoryJson = {"memory": memory_json(memory, scope.instance.slug)}
+        return Response(answer)
+
+
+def found_json(scope: Scope, wanted: MemoriesQuery) -> MemoriesJson:
+    if wanted.cursor:
+        raise Invalid({"cursor": ["A search is paged by offset."]})
+    results = search(scope, wanted.search, wanted, mode=wanted.mode, limit=wanted.limit, offset=wanted.offset)
+    note_private_reads(scope, [hit.memory for hit in results.hits])
+    slug = scope.instance.slug
+    answer: MemoriesJson = {
+        "total": results.total,
+        "limit": wanted.limit,
+        "offset": wanted.offset,
+        "nextCursor": None,
+        "searchMode": results.mode,
+        "memories": [hit_json(hit, slug, explain=wanted.explain) for hit in results.hits],
+    }
+    if results.reason:
+        answer["reason"] = results.reason
+    if results.corrected:
+        answer["corrected"] = dict(results.corrected)
+    return answer
+
+
+def saved_json(saved: store.Saved, instance: str) -> SavedJson:
+    answer: SavedJson = {"memory": memory_json(saved.memory, instance), "event": saved.event}
+    if saved.redacted:
+        answer["redacted"] = list(saved.redacted)
+    if hints := hints_json(saved.memory):
+        answer["hints"] = hints
+    return answer

@@ -1,0 +1,177 @@
+"""`/api/v1/procedures`: steps an assistant has learnt, and which of them fit what was said."""
+
+from typing import Annotated, NotRequired, cast
+
+from pydantic import Field
+from rest_framework.request import Request
+from rest_framework.response import Response
+from typing_extensions import TypedDict
+
+from accounts.api_authentication import open_named
+from memories.models import Procedure
+from memories.procedures.matching import Match, matches
+from memories.procedures.store import (
+    MAX_PROCEDURES,
+    ProcedureChanges,
+    ProcedureDraft,
+    change_procedure,
+    create_procedure,
+    delete_procedure,
+    find_procedure,
+    most_used,
+    used,
+)
+from memoryconsole.endpoints import Endpoint, Nothing, Slice, body, query, query_or_body
+from memoryconsole.inputs import Input, read
+from memoryconsole.presenting import Id, When, when
+from memoryconsole.schema import ErrorJson, documented
+
+
+class ProceduresQuery(Slice):
+    """Without `match` all of them; with it those whose name or trigger fits that text, the best first."""
+
+    match: Annotated[str, Field(max_length=10_000)] = ""
+
+
+class Use(Input):
+    """Nothing needs to be said but the instance."""
+
+
+class ProcedureJson(TypedDict):
+    id: Id
+    instanceId: str
+    name: str
+    trigger: str | None
+    steps: list[str]
+    usageCount: int
+    lastUsedAt: When | None
+    createdAt: When
+    updatedAt: When
+
+
+class MatchJson(ProcedureJson):
+    score: NotRequired[float]
+    similarity: NotRequired[float | None]
+    matched: NotRequired[list[str]]
+
+
+class ProceduresJson(TypedDict):
+    total: int
+    limit: int
+    offset: int
+    procedures: list[MatchJson]
+
+
+class OneProcedureJson(TypedDict):
+    procedure: ProcedureJson
+
+
+class ProcedureDeletedJson(TypedDict):
+    deleted: int
+
+
+class Procedures(Endpoint):
+    @documented(
+        "listProcedures",
+        "List procedures, most used first, or those that fit a text",
+        query=ProceduresQuery,
+        answers={200: ProceduresJson},
+    )
+    def get(self, request: Request) -> Response:
+        data = query(request)
+        scope = open_named(request, data)
+        wanted = read(ProceduresQuery, data)
+        part = slice(wanted.offset, wanted.offset + wanted.limit)
+        slug = scope.instance.slug
+        if wanted.match:
+            found = matches(scope, wanted.match, limit=MAX_PROCEDURES)
+            total, shown = len(found), [match_json(match, slug) for match in found[part]]
+        else:
+            rows = most_used(scope)
+            total, shown = rows.count(), [cast(MatchJson, procedure_json(each, slug)) for each in rows[part]]
+        answer: ProceduresJson = {"total": total, "limit": wanted.limit, "offset": wanted.offset, "procedures": shown}
+        return Response(answer)
+
+    @documented(
+        "createProcedure",
+        "Create a procedure",
+        body=ProcedureDraft,
+        instance="body",
+        answers={201: OneProcedureJson, 409: ErrorJson},
+    )
+    def post(self, request: Request) -> Response:
+        data = body(request)
+        scope = open_named(request, data)
+        procedure = create_procedure(scope, read(ProcedureDraft, data))
+        return Response(one(procedure, scope.instance.slug), status=201)
+
+
+class OneProcedure(Endpoint):
+    @documented("getProcedure", "Get a procedure", answers={200: OneProcedureJson})
+    def get(self, request: Request, id: str) -> Response:
+        data = query(request)
+        scope = open_named(request, data)
+        read(Nothing, data)
+        return Response(one(find_procedure(scope, id), scope.instance.slug))
+
+    @documented(
+        "changeProcedure",
+        "Change a procedure",
+        body=ProcedureChanges,
+        instance="either",
+        answers={200: OneProcedureJson, 409: ErrorJson},
+    )
+    def patch(self, request: Request, id: str) -> Response:
+        data = query_or_body(request)
+        scope = open_named(request, data)
+        return Response(one(change_procedure(scope, id, read(ProcedureChanges, data)), scope.instance.slug))
+
+    @documented("deleteProcedure", "Delete a procedure for good", answers={200: ProcedureDeletedJson})
+    def delete(self, request: Request, id: str) -> Response:
+        data = query(request)
+        scope = open_named(request, data)
+        read(Nothing, data)
+        delete_procedure(scope, id)
+        answer: ProcedureDeletedJson = {"deleted": 1}
+        return Response(answer)
+
+
+class Used(Endpoint):
+    @documented(
+        "useProcedure",
+        "Count that a procedure was followed",
+        body=Use,
+        instance="body",
+        answers={200: OneProcedureJson},
+    )
+    def post(self, request: Request, id: str) -> Response:
+        data = body(request)
+        scope = open_named(request, data)
+        read(Use, data)
+        return Response(one(used(scope, id), scope.instance.slug))
+
+
+def one(procedure: Procedure, instance: str) -> OneProcedureJson:
+    return {"procedure": procedure_json(procedure, instance)}
+
+
+def match_json(match: Match, instance: str) -> MatchJson:
+    answer = cast(MatchJson, procedure_json(match.procedure, instance))
+    answer["score"] = round(match.score, 6)
+    answer["similarity"] = match.similarity
+    answer["matched"] = match.matched
+    return answer
+
+
+def procedure_json(procedure: Procedure, instance: str) -> ProcedureJson:
+    return {
+        "id": str(procedure.id),
+        "instanceId": instance,
+        "name": procedure.name,
+        "trigger": procedure.trigger or None,
+        "steps": procedure.steps,
+        "usageCount": procedure.usage_count,
+        "lastUsedAt": when(procedure.last_used_at) if procedure.last_used_at else None,
+        "createdAt": when(procedure.created_at),
+        "updatedAt": when(procedure.updated_at),
+    }

@@ -1,0 +1,124 @@
+"""`/api/v1/recall` and `/api/v1/recalls`: what an assistant is told, what it was told before, and why."""
+
+from typing import Any
+from uuid import UUID
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from typing_extensions import TypedDict
+
+from accounts.api_authentication import open_named
+from memories.draft import Name
+from memories.paging import Order, read_cursor, write_cursor
+from memories.recall.log import account_in, find_recall, recalls_of
+from memories.recall.presenting import (
+    FullLoggedJson,
+    LoggedJson,
+    RecallJson,
+    WhyJson,
+    full_logged_json,
+    logged_json,
+    recall_json,
+    why_json,
+)
+from memories.recall.recalling import RecallRequest, recall
+from memories.recall.replay import replay
+from memories.recall.why import why
+from memoryconsole.endpoints import Endpoint, Nothing, Paging, body, query
+from memoryconsole.inputs import Input, read
+from memoryconsole.presenting import Id
+from memoryconsole.schema import documented
+
+NEWEST = Order(("id",))
+
+
+class RecallsQuery(Paging):
+    """Every filter narrows: one end user, one conversation, or the recalls that gave one memory."""
+
+    user_id: Name = ""
+    conversation_id: UUID | None = None
+    memory_id: UUID | None = None
+
+    def conditions(self) -> dict[str, Any]:
+        wanted = {
+            "owner": self.user_id,
+            "conversation_id": self.conversation_id,
+            "memory_ids__contains": [self.memory_id] if self.memory_id else None,
+        }
+        return {column: value for column, value in wanted.items() if value}
+
+
+class WhyQuery(Input):
+    memory_id: Id
+
+
+class RecallsJson(TypedDict):
+    total: int
+    limit: int
+    offset: int
+    nextCursor: str | None
+    recalls: list[LoggedJson]
+
+
+class OneRecallJson(TypedDict):
+    recall: FullLoggedJson
+
+
+class OneWhyJson(TypedDict):
+    why: WhyJson
+
+
+class Recalling(Endpoint):
+    @documented(
+        "recall",
+        "What to tell the assistant before it answers, as one prompt block",
+        body=RecallRequest,
+        instance="body",
+        answers={200: RecallJson},
+    )
+    def post(self, request: Request) -> Response:
+        data = body(request)
+        scope = open_named(request, data)
+        asked = read(RecallRequest, data)
+        return Response(recall_json(recall(scope, asked), scope.instance.slug, explain=asked.explain))
+
+
+class Recalls(Endpoint):
+    @documented("listRecalls", "The log of recalls, newest first", query=RecallsQuery, answers={200: RecallsJson})
+    def get(self, request: Request) -> Response:
+        data = query(request)
+        scope = open_named(request, data)
+        wanted = read(RecallsQuery, data)
+        rows = recalls_of(scope).filter(**wanted.conditions())
+        after = (read_cursor(wanted.cursor, "recalls"),) if wanted.cursor else None
+        found, more = NEWEST.part_of(rows.defer("explanation"), after=after, offset=wanted.offset, limit=wanted.limit)
+        answer: RecallsJson = {
+            "total": rows.count(),
+            "limit": wanted.limit,
+            "offset": wanted.offset,
+            "nextCursor": write_cursor("recalls", (found[-1].id,)) if more else None,
+            "recalls": [logged_json(row, scope.instance.slug) for row in found],
+        }
+        return Response(answer)
+
+
+class OneRecall(Endpoint):
+    @documented("getRecall", "A past recall with its full explanation", answers={200: OneRecallJson})
+    def get(self, request: Request, id: str) -> Response:
+        data = query(request)
+        scope = open_named(request, data)
+        read(Nothing, data)
+        row = find_recall(scope, id)
+        account = account_in(row)
+        answer = full_logged_json(row, account, replay(scope, account), scope.instance.slug)
+        return Response({"recall": answer})
+
+
+class WhyRecalled(Endpoint):
+    @documented("whyRecalled", "Why a memory was recalled, or why not", query=WhyQuery, answers={200: OneWhyJson})
+    def get(self, request: Request, id: str) -> Response:
+        data = query(request)
+        scope = open_named(request, data)
+        wanted = read(WhyQuery, data)
+        found = why(scope, account_in(find_recall(scope, id)), wanted.memory_id)
+        return Response({"why": why_json(found, scope.instance.slug)})

@@ -1,0 +1,238 @@
+"""Making the vectors that are missing, in batches, outside any transaction.
+
+What is missing is written on the rows themselves, so a crash loses nothing: the next run finds the same rows. Running
+twice does no harm. Vectors of one model are one generation; when an instance changes its model, the next generation is
+filled while search goes on with the old one, and the switch is one statement at the end. What is saved or corrected
+meanwhile gets a vector of the old one too, by a job of its own that does not wait for the long one.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import takewhile
+from uuid import UUID
+from zlib import crc32
+
+from django.db import connection, transaction
+from django.db.models import F, Value
+from django.db.models.functions import Greatest
+from django.utils import timezone
+from procrastinate.contrib.django import app
+from procrastinate.exceptions import AlreadyEnqueued
+
+from accounts.access import Scope
+from instances.models import Instance
+from memories.asking import PASSING, Unavailable
+from memories.embedding.answers import Vector
+from memories.embedding.backfill_sql import FORGET, MARK_PENDING
+from memories.embedding.batches import embed_batches
+from memories.embedding.embedder import model_of
+from memories.embedding.storing import Missing, Piece, mark_ready, parameters, store_by_memory
+from memories.filters import IS_NOT_EMBEDDED
+from memories.models import Job, Memory
+from memories.vocabulary import EmbeddingState
+from memoryconsole.errors import NotFound
+from memoryconsole.ids import parse_id
+from memoryconsole.queue import is_waiting
+
+BATCH = 256
+MOST = 2**31 - 1
+NO_MODEL = "No OpenAI or Azure key reaches this instance, so there is nothing to make vectors with."
+Progress = Callable[[int], None]
+
+
+def embed_soon(scope: Scope) -> None:
+    """Have the worker embed what is pending; queued in the transaction that made it necessary, once."""
+    instance = scope.instance
+    if model_of(instance):
+        _queue_surely(instance, "embed_memories", lock=f"embed {instance.id}")
+    if _is_changing(instance):
+        _queue_surely(instance, "embed_fresh_memories", lock=f"embed fresh {instance.id}")
+
+
+def _queue_surely(instance: Instance, task: str, *, lock: str) -> None:
+    if not _queue(instance, task, lock):
+        # The job that is queued already may begin, and end, before this transaction does: look again afterwards.
+        transaction.on_commit(lambda: _queue(instance, task, lock), robust=True)
+
+
+def _queue(instance: Instance, task: str, lock: str) -> bool:
+    """Queue the job unless it is queued already."""
+    if is_waiting(lock):
+        return False
+    try:
+        with transaction.atomic():
+            app.configure_task(task, queueing_lock=lock, lock=lock).defer(instance_id=str(instance.id))
+    except AlreadyEnqueued:
+        return False
+    return True
+
+
+def ask_for_embedding(scope: Scope, *, limit: int | None = None) -> Job:
+    """Somebody wants it now: a job they can watch."""
+    scope.require_write()
+    with transaction.atomic():
+        try_failed_again(scope)
+        job = Job.objects.create(
+            instance=scope.instance,
+            kind="embed-memories",
+            actor=str(scope.actor)[:200],
+            payload={"limit": limit} if limit else {},
+            total=min(missing(scope), limit or MOST),
+            created_at=timezone.now(),
+        )
+        task = app.configure_task("embed_memories", lock=f"embed {scope.instance.id}")
+        task.defer(instance_id=str(scope.instance.id), job_id=str(job.id), limit=limit)
+    return job
+
+
+def try_failed_again(scope: Scope) -> None:
+    """What the embedder once refused counts as pending again."""
+    rows = Memory.objects.filter(instance=scope.instance, embedding=EmbeddingState.FAILED)
+    rows.filter(IS_NOT_EMBEDDED).update(embedding=EmbeddingState.PENDING)
+
+
+def run_embedding(scope: Scope, job_id: str = "", limit: int | None = None) -> None:
+    """`embed_pending` for the worker, which writes into the row of a job that somebody watches how far it is and what
+    stops it."""
+    if not job_id:
+        embed_pending(scope, limit=limit)
+        return
+    rows = Job.objects.filter(instance=scope.instance, id=UUID(job_id))
+    if not model_of(scope.instance):
+        rows.update(state=Job.State.FAILED, error=NO_MODEL, finished_at=timezone.now())
+        return
+    job = rows.first()
+    before = job.done if job else 0
+    rows.update(state=Job.State.RUNNING, error="", attempts=F("attempts") + 1, started_at=timezone.now())
+
+    def progress(done: int) -> None:
+        rows.update(done=before + done, total=Greatest(F("total"), Value(before + done)))
+
+    try:
+        done = embed_pending(scope, limit=limit and max(limit - before, 0), progress=progress)
+    except Unavailable as unavailable:
+        rows.update(state=Job.State.QUEUED, error=unavailable.reason)
+        raise
+    # Somebody else may have made some of them in the meantime: what was asked for is done all the same.
+    finished = Greatest(F("total"), Value(before + done))
+    rows.update(state=Job.State.DONE, done=finished, total=finished, finished_at=timezone.now())
+
+
+def find_job(scope: Scope, raw_id: object) -> Job:
+    id = parse_id(raw_id)
+    job = Job.objects.filter(instance=scope.instance, id=id).first() if id else None
+    if job is None:
+        raise NotFound("There is no such job in this instance.")
+    return job
+
+
+def embed_pending(scope: Scope, *, limit: int | None = None, progress: Progress = lambda done: None) -> int:
+    """Embed what is missing, up to `limit` chunks; how many got a vector.
+
+    Raises `Unavailable` when the embedder does not answer: what was done until then stays.
+    """
+    instance = scope.instance
+    model = model_of(instance)
+    if not model:
+        return 0
+    if not instance.embedding_model:
+        _begin(instance, model)
+    generation = generation_for(instance, model)
+    looking, done = Missing(instance, generation), 0
+    for made in embed_batches(instance, generation, _batches(looking, limit)):
+        done += made
+        progress(done)
+    if done != limit or not looking.next(1):
+        _finish(scope, generation, model)
+    return done
+
+
+def _batches(looking: Missing, limit: int | None) -> Iterator[list[Piece]]:
+    left = MOST if limit is None else limit
+    while left and (batch := looking.next(min(BATCH, left))):
+        left -= len(batch)
+        yield batch
+
+
+def embed_fresh(scope: Scope) -> int:
+    """While another model makes all vectors anew: embed what is pending by the one that is searched with.
+
+    Nothing when nobody can be asked for that any more: words find it, and the new vectors will.
+    """
+    instance, generation = scope.instance, scope.instance.embedding_generation
+    looking, done = Missing(instance, generation), 0
+    in_use = Instance.objects.filter(id=instance.id, embedding_generation=generation)
+    batches = takewhile(lambda _: _is_changing(instance) and in_use.exists(), _batches(looking, None))
+    try:
+        for made in embed_batches(instance, generation, batches):
+            done += made
+    except Unavailable as unavailable:
+        if unavailable.code in PASSING:
+            raise
+    return done
+
+
+def _is_changing(instance: Instance) -> bool:
+    """Whether search still uses vectors of another model than the instance wants."""
+    return bool(model_of(instance)) and instance.embedding_model not in ("", model_of(instance))
+
+
+def store_vectors(scope: Scope, vectors: Mapping[UUID, Vector], model: str) -> None:
+    """Vectors of `model` that are there before their memories, in the transaction that writes these, which are one
+    chunk each."""
+    instance = scope.instance
+    if not instance.embedding_model:
+        _begin(instance, model)
+    if not vectors or instance.embedding_model != model:
+        return
+    store_by_memory(instance, instance.embedding_generation, vectors)
+
+
+def generation_for(instance: Instance, model: str) -> int:
+    """The generation to fill: the one in use, or the one of another model that the instance wants now.
+
+    It follows from the model's name: what an unfinished change has left is used when its model is wanted again, and
+    never taken for the vectors of a third one.
+    """
+    current = instance.embedding_generation
+    if instance.embedding_model in ("", model):
+        return current
+    number = crc32(model.encode()) % 32_000 + 2
+    return number if number != current else number + 1
+
+
+def missing(scope: Scope) -> int:
+    """How many chunks have no vector of the model the instance wants."""
+    instance = scope.instance
+    generation = generation_for(instance, model_of(instance) or instance.embedding_model)
+    return Missing(instance, generation).count()
+
+
+def _begin(instance: Instance, model: str) -> None:
+    """The first vectors of an instance are searched as they come."""
+    Instance.objects.filter(id=instance.id, embedding_model="").update(embedding_model=model)
+    instance.refresh_from_db(fields=["embedding_model", "embedding_generation"])
+
+
+def _finish(scope: Scope, generation: int, model: str) -> None:
+    """Everything has a vector now: search with this generation, and forget the others.
+
+    Memories first and vectors last, as whoever changes a memory does: they cannot wait for each other.
+    """
+    instance = scope.instance
+    named = parameters(instance, generation)
+    with transaction.atomic(), connection.cursor() as cursor:
+        is_switched = generation != instance.embedding_generation and _switch(instance, generation, model)
+        if is_switched:
+            cursor.execute(MARK_PENDING, named)
+            if cursor.rowcount:
+                embed_soon(scope)
+        mark_ready(instance, generation, None)
+        if is_switched:
+            cursor.execute(FORGET, named)
+
+
+def _switch(instance: Instance, generation: int, model: str) -> bool:
+    rows = Instance.objects.filter(id=instance.id, embedding_generation=instance.embedding_generation)
+    is_switched = bool(rows.update(embedding_generation=generation, embedding_model=model))
+    instance.refresh_from_db(fields=["embedding_model", "embedding_generation"])
+    return is_switched

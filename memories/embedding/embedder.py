@@ -1,0 +1,319 @@
+"""Vectors for texts: from OpenAI, Azure, anything that speaks like them, or the offline embedder.
+
+The only file that asks an embeddings API. `embed_texts` is patient, for indexing; `embed_query` answers in the time a
+search has or says why not. Neither logs a key or a text.
+"""
+
+import logging
+import time
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from hashlib import sha256
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+
+from instances.models import Embedder, Instance
+from instances.providers import Provider, provider_for
+from memories.asking import PASSING, Unavailable, refuse_in_transaction, translated, unusable, within
+from memories.breaker import Breaker
+from memories.embedding import offline
+from memories.embedding.answers import API, Vector, unit, vectors_in
+from memoryconsole.connections import release_connection
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+logger = logging.getLogger(__name__)
+
+DIMENSIONS = 1536
+OPENAI_MODELS = ("text-embedding-3-small", "text-embedding-3-large", "text-embedding-ada-002")
+
+TEXTS_SECONDS = 30.0
+ATTEMPTS = 4
+FIRST_WAIT = 1.0
+LONGEST_WAIT = 20.0
+
+QUERY_SECONDS = 2.5
+QUICK_WAIT = 0.1
+
+# The API takes 2,048 texts and 300,000 tokens; a small model on a CPU needs far fewer to answer in time.
+MAX_INPUTS = 256
+MAX_TOKENS = 250_000
+BYTES_PER_TOKEN = 3
+TEXT_BYTES = 8_000 * BYTES_PER_TOKEN
+# No token is shorter than a byte, so this is within 8,192 tokens whatever it says.
+SAFE_BYTES = 8_000
+
+REMEMBERED_QUERIES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where vectors come from; `name` is the model's, or on Azure the deployment's."""
+
+    provider: Provider
+    endpoint: str
+    name: str
+
+    @property
+    def model(self) -> str:
+        return f"azure:{self.name}" if self.provider.kind == "azure" else self.name
+
+    @property
+    def options(self) -> dict[str, Any]:
+        is_large = self.name.endswith("text-embedding-3-large")
+        if self.provider.kind == "azure":
+            is_large = "3-large" in self.name or settings.EMBEDDING_MODEL == "text-embedding-3-large"
+        return {"dimensions": DIMENSIONS} if is_large else {}
+
+    @property
+    def may_be_short(self) -> bool:
+        """Somebody's own model may have fewer dimensions; they are filled up with zeros, which no cosine notices."""
+        return self.provider.kind == "openai" and bool(self.endpoint) and self.name not in OPENAI_MODELS
+
+    @property
+    def fingerprint(self) -> str:
+        return sha256(f"{self.provider.kind}\n{self.provider.api_key}\n{self.endpoint}".encode()).hexdigest()
+
+
+def model_of(instance: Instance) -> str:
+    """What this instance's vectors are to be made with; empty when nothing reaches it. Asks nobody."""
+    if instance.embedder == Embedder.OFFLINE:
+        return offline.MODEL
+    try:
+        return _source(instance).model
+    except Unavailable:
+        return ""
+
+
+def embed_texts(instance: Instance, texts: Sequence[str], *, model: str = "") -> list[Vector]:
+    """One vector for each text, in order, or Unavailable. May take minutes; not for transactions.
+
+    By the model the instance wants, or by another one that it has used before.
+    """
+    return [unit(vector) for vector in embedder(instance, model=model)(texts)]
+
+
+def embedder(instance: Instance, *, model: str = "") -> Callable[[Sequence[str]], list[Vector]]:
+    """What `embed_texts` asks, which threads may do: it needs neither the instance nor a database any more. Its vectors
+    are as long as the API made them: the database gives them length 1 when it stores them."""
+    if (model or model_of(instance)) == offline.MODEL:
+        return _embed_offline
+    refuse_in_transaction()
+    return partial(_ask_for_all, _source_of(instance, model))
+
+
+def embed_query(instance: Instance, text: str, *, model: str = "") -> list[float]:
+    """The vector to search with, within QUERY_SECONDS, or Unavailable.
+
+    By `model`, which made the vectors that are searched; the instance may already want another one for new vectors.
+    """
+    if (model or model_of(instance)) == offline.MODEL:
+        return _remembered(offline.MODEL, "", text, lambda: _embed_offline([text])[0])
+    refuse_in_transaction()
+    source = _source_of(instance, model)
+    text = _sendable(text, SAFE_BYTES)
+    return _remembered(source.model, source.endpoint, text, lambda: _ask_unless_open(source, text))
+
+
+def _remembered(model: str, endpoint: str, text: str, make: Callable[[], Vector]) -> list[float]:
+    key = (model, endpoint, sha256(text.encode(errors="surrogatepass")).digest())
+    vector = _queries.get(key)
+    if vector is None:
+        vector = make()
+        _queries.put(key, vector)
+    return vector.tolist()
+
+
+def forget() -> None:
+    """Drop what this process remembers: connections, vectors of queries, failures."""
+    _client.cache_clear()
+    _breaker.cache_clear()
+    _queries.clear()
+    _lengths.clear()
+
+
+def _source_of(instance: Instance, model: str) -> Source:
+    source = _source(instance)
+    if model in ("", source.model):
+        return source
+    earlier = replace(source, name=model.removeprefix("azure:"))
+    if earlier.model != model:
+        raise Unavailable("model_changed", "The vectors are being made anew with another model.")
+    return earlier
+
+
+def _source(instance: Instance) -> Source:
+    provider = provider_for(instance)
+    if provider is None and instance.embedder == Embedder.AZURE:
+        raise Unavailable("no_azure", "This server has no Azure OpenAI endpoint and key.")
+    if provider is None:
+        raise Unavailable("no_key", "No OpenAI or Azure key reaches this instance.")
+    if provider.kind == "openai":
+        return Source(provider, settings.OPENAI_BASE_URL, settings.EMBEDDING_MODEL)
+    if not settings.AZURE_OPENAI_EMBEDDING_DEPLOYMENT:
+        raise Unavailable("no_azure", "This server names no Azure OpenAI deployment for embeddings.")
+    return Source(provider, settings.AZURE_OPENAI_ENDPOINT, settings.AZURE_OPENAI_EMBEDDING_DEPLOYMENT)
+
+
+def _embed_offline(texts: Sequence[str]) -> list[Vector]:
+    return [array("f", offline.embed(text)) for text in texts]
+
+
+def _ask_for_all(source: Source, texts: Sequence[str]) -> list[Vector]:
+    release_connection()
+    return [vector for batch in _batches(texts) for vector in _ask_for_batch(source, batch)]
+
+
+def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    tokens = 0
+    for text in texts:
+        sendable = _sendable(text, TEXT_BYTES)
+        its_tokens = len(sendable.encode()) // BYTES_PER_TOKEN + 1
+        if batch and (len(batch) == MAX_INPUTS or tokens + its_tokens > MAX_TOKENS):
+            yield batch
+            batch, tokens = [], 0
+        batch.append(sendable)
+        tokens += its_tokens
+    if batch:
+        yield batch
+
+
+def _sendable(text: str, limit: int) -> str:
+    """What the API accepts: no lone surrogates, no NUL, not too long and never blank."""
+    cut = text.encode(errors="replace")[:limit].decode(errors="ignore").replace("\0", " ")
+    return cut if cut.strip() else "(blank)"
+
+
+def _ask_for_batch(source: Source, texts: list[str]) -> list[Vector]:
+    try:
+        return _ask_patiently(source, texts)
+    except Unavailable as problem:
+        shorter = [_sendable(text, SAFE_BYTES) for text in texts]
+        # Tokens are estimated: a long text of rare signs may be over the limit after all.
+        if problem.code != "refused" or shorter == texts:
+            raise
+    return _ask_patiently(source, shorter)
+
+
+def _ask_patiently(source: Source, texts: list[str], attempt: int = 1) -> list[Vector]:
+    try:
+        return _ask(source, texts, TEXTS_SECONDS)
+    except Unavailable as problem:
+        wait = FIRST_WAIT * 2 ** (attempt - 1) if problem.retry_after is None else problem.retry_after
+        if problem.code not in PASSING or attempt == ATTEMPTS or wait > LONGEST_WAIT:
+            raise
+    time.sleep(wait)
+    return _ask_patiently(source, texts, attempt + 1)
+
+
+def _ask_unless_open(source: Source, text: str) -> Vector:
+    breaker = _breaker(source.fingerprint)
+    seconds = breaker.seconds_left()
+    if seconds:
+        raise Unavailable("breaker_open", breaker.reason, seconds)
+    release_connection()
+    try:
+        vector = _ask_quickly(source, text)
+    except Unavailable as problem:
+        if breaker.failed(problem.reason, for_good=problem.code == "unauthorized"):
+            logger.warning("Searches do without vectors of %s for a while: %s", source.model, problem.code)
+        raise
+    breaker.succeeded()
+    return vector
+
+
+def _ask_quickly(source: Source, text: str) -> Vector:
+    """A second attempt only after a failure that came so soon that there is time for one."""
+    end = time.monotonic() + QUERY_SECONDS
+    try:
+        return unit(_ask(source, [text], QUERY_SECONDS)[0])
+    except Unavailable as problem:
+        pause = QUICK_WAIT if problem.retry_after is None else problem.retry_after
+        left = end - time.monotonic() - pause
+        if problem.code not in ("unreachable", "server_error", "bad_answer") or left < QUERY_SECONDS / 2:
+            raise
+    time.sleep(pause)
+    return unit(_ask(source, [text], left)[0])
+
+
+def _ask(source: Source, texts: list[str], seconds: float) -> list[Vector]:
+    return within(seconds, lambda: _request(source, texts, seconds), api=API)
+
+
+def _request(source: Source, texts: list[str], seconds: float) -> list[Vector]:
+    def ask() -> list[Vector]:
+        embeddings = _client(source.provider, source.endpoint).embeddings.with_raw_response
+        # The library would look at each text by itself, which takes longer than all there is to do with its vector.
+        unread = {"input": texts}
+        answer = embeddings.create(
+            model=source.name, input="", extra_body=unread, encoding_format="base64", timeout=seconds, **source.options
+        )
+        return _padded(source, vectors_in(answer.content, len(texts)))
+
+    return translated(ask, api=API, model=source.name)
+
+
+def _padded(source: Source, vectors: list[Vector]) -> list[Vector]:
+    """With as many dimensions as the index has; an answer with too many, or other ones than before, is not used."""
+    lengths = {len(vector) for vector in vectors}
+    expected = DIMENSIONS
+    if source.may_be_short and len(lengths) == 1 and max(lengths) <= DIMENSIONS:
+        expected = _lengths.setdefault((source.endpoint, source.name), max(lengths))
+    if lengths != {expected}:
+        raise unusable(API, f"its vectors have {_listed(lengths)} dimensions instead of {expected}")
+    for vector in vectors:
+        vector.frombytes(bytes(vector.itemsize * (DIMENSIONS - expected)))
+    return vectors
+
+
+def _listed(lengths: set[int]) -> str:
+    return " and ".join(str(length) for length in sorted(lengths)[:3])
+
+
+@lru_cache(maxsize=64)
+def _client(provider: Provider, endpoint: str) -> "OpenAI":
+    """One for each key and endpoint, so that connections are used again; a new key is a new client."""
+    return provider.client(timeout=TEXTS_SECONDS)
+
+
+@lru_cache(maxsize=1024)
+def _breaker(fingerprint: str) -> Breaker:
+    return Breaker()
+
+
+class _Queries:
+    """The last vectors asked for."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._kept: OrderedDict[tuple[str, str, bytes], Vector] = OrderedDict()
+
+    def get(self, key: tuple[str, str, bytes]) -> "Vector | None":
+        with self._lock:
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key]
+
+    def put(self, key: tuple[str, str, bytes], vector: Vector) -> None:
+        with self._lock:
+            self._kept[key] = vector
+            self._kept.move_to_end(key)
+            if len(self._kept) > REMEMBERED_QUERIES:
+                self._kept.popitem(last=False)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._kept.clear()
+
+
+_queries = _Queries()
+# How long the vectors of somebody's own model are, learnt from its first answer: they must stay that long.
+_lengths: dict[tuple[str, str], int] = {}

@@ -1,0 +1,224 @@
+"""Learning something that may be known already: nothing is stored twice, nothing is overwritten that it contradicts.
+
+Each new memory is compared with the nearest active ones of the same owner. The same text is merely seen again; another
+wording takes the place of the old one, which stays as a version; a contradiction is kept beside it and waits for a
+person; anything else is new. Vectors decide what is near, and without them words do.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from accounts.access import Scope
+from memories.asking import Unavailable
+from memories.embedding import answers
+from memories.embedding.backfill import store_vectors
+from memories.embedding.embedder import embed_texts, model_of
+from memories.filters import Filters
+from memories.indexing import text_to_embed
+from memories.learning.differences import differences, overlap
+from memories.learning.facts import same_text
+from memories.models import Memory
+from memories.search.hybrid import search
+from memories.store import apply, insert
+from memories.versions import Cause
+from memories.vocabulary import EmbeddingState, Review, Role, Status
+from memoryconsole.turns import wait_for_turn
+
+Event = Literal["created", "updated", "flagged", "seen"]
+
+OTHER_WORDS = "said again in other words"
+LOOKED_AT = 5
+# Without vectors: the part of their words two texts must share to be near each other.
+ALIKE = 0.8
+# Without an owner the whole instance is looked through: roughly first, by a sign per dimension.
+NEIGHBOURHOOD = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    model: str
+    values: answers.Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of something that was said: `memory` holds it now."""
+
+    event: Event
+    memory: Memory
+    known: Memory | None = None
+    """What was there already, as it was."""
+    similarity: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    memory: Memory
+    similarity: float | None
+
+
+def vectors_of(scope: Scope, memories: Sequence[Memory]) -> Sequence[Vector | None]:
+    """One for each, before the transaction; none when they cannot be had, also while another model makes them anew."""
+    instance, model = scope.instance, model_of(scope.instance)
+    if not model or instance.embedding_model not in ("", model):
+        return [None] * len(memories)
+    try:
+        return [Vector(model, values) for values in embed_texts(instance, [text_to_embed(new) for new in memories])]
+    except Unavailable:
+        return [None] * len(memories)
+
+
+def learn(scope: Scope, memories: Sequence[Memory], vectors: Sequence[Vector | None]) -> list[Outcome]:
+    """Part of the caller's transaction. One at a time in an instance: two workers cannot both find that something is
+    new, and what one has learnt the next one sees."""
+    if not memories:
+        return []
+    wait_for_turn(f"learn {scope.instance.id}")
+    scope.instance.refresh_from_db(fields=["embedding_model", "embedding_generation"])
+    twins = _twins(scope, memories)
+    return [_learn(scope, new, vector, twins) for new, vector in zip(memories, vectors, strict=True)]
+
+
+def _learn(scope: Scope, new: Memory, vector: Vector | None, twins: Mapping[bytes, Memory]) -> Outcome:
+    twin = twins.get(bytes(new.content_hash))
+    near = [Near(twin, None)] if twin else _nearest(scope, new, vector)
+    same = next((found for found in near if same_text(found.memory.content) == same_text(new.content)), None)
+    if same:
+        return _see_again(same)
+    if not near:
+        return _create(scope, new, vector)
+    agreeing = next((found for found in near if not differences(found.memory.content, new.content)), None)
+    if agreeing is None:
+        kinds = " and ".join(differences(near[0].memory.content, new.content))
+        return _flag(scope, new, near[0], f"near a memory that differs in {kinds}", vector)
+    if new.review == Review.PENDING and agreeing.memory.review == Review.APPROVED:
+        return _flag(scope, new, agreeing, "another wording, which waits for review", vector)
+    return _update(scope, new, agreeing, vector)
+
+
+def _see_again(same: Near) -> Outcome:
+    Memory.objects.filter(pk=same.memory.pk).update(last_seen_at=timezone.now())
+    return Outcome("seen", same.memory, same.memory, 1.0, "the same text")
+
+
+def _create(scope: Scope, new: Memory, vector: Vector | None) -> Outcome:
+    _insert(scope, new, vector)
+    return Outcome("created", new)
+
+
+def _flag(scope: Scope, new: Memory, near: Near, reason: str, vector: Vector | None) -> Outcome:
+    new.review = Review.PENDING
+    new.conflicts_with_id = near.memory.id
+    _insert(scope, new, vector)
+    return Outcome("flagged", new, near.memory, near.similarity, reason)
+
+
+def _update(scope: Scope, new: Memory, near: Near, vector: Vector | None) -> Outcome:
+    memory = Memory.objects.select_for_update().filter(pk=near.memory.pk).first()
+    if memory is None:  # deleted since it was found
+        return _create(scope, new, vector)
+    said = new.source_message_ids[0] if new.source_message_ids else None
+    apply(scope, memory, _newer(memory, new), Cause(OTHER_WORDS, near.similarity, said))
+    Memory.objects.filter(pk=memory.pk).update(last_seen_at=timezone.now())
+    if vector:
+        store_vectors(scope, {memory.id: vector.values}, vector.model)
+    return Outcome("updated", memory, near.memory, near.similarity, OTHER_WORDS)
+
+
+def _newer(memory: Memory, new: Memory) -> dict[str, Any]:
+    """What the newer text brings along; who may see it, its key, tags and pin stay as they are."""
+    return {
+        "content": new.content,
+        "importance": max(memory.importance, new.importance),
+        "confidence": new.confidence,
+        "occurred_at": new.occurred_at or memory.occurred_at,
+        "source_conversation_id": new.source_conversation_id,
+        "source_message_ids": new.source_message_ids,
+    }
+
+
+def _insert(scope: Scope, new: Memory, vector: Vector | None) -> None:
+    if vector and scope.instance.embedding_model in ("", vector.model):
+        new.embedding = EmbeddingState.READY
+    insert(scope, [new])
+    if vector:
+        store_vectors(scope, {new.id: vector.values}, vector.model)
+
+
+def _twins(scope: Scope, memories: Sequence[Memory]) -> dict[bytes, Memory]:
+    """What says exactly the same already, by its hash. All of one owner, and no two of them the same."""
+    rows = _comparable(scope, memories[0]).filter(content_hash__in=[new.content_hash for new in memories])
+    return {bytes(memory.content_hash): memory for memory in rows.order_by("-id")}
+
+
+def _comparable(scope: Scope, new: Memory) -> QuerySet[Memory]:
+    """Of the same owner, and not what is told of whole conversations."""
+    rows = Memory.objects.filter(instance=scope.instance, owner=new.owner, status=Status.ACTIVE)
+    return rows.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=Now())).exclude(role=Role.HISTORICAL)
+
+
+def _nearest(scope: Scope, new: Memory, vector: Vector | None) -> list[Near]:
+    if not vector or scope.instance.embedding_model != vector.model:
+        return _nearest_by_words(scope, new)
+    cosines = _cosines(scope, new.owner, vector.values)
+    rows = {memory.id: memory for memory in _comparable(scope, new).filter(id__in=cosines)} if cosines else {}
+    return [Near(rows[id], cosine) for id, cosine in cosines.items() if id in rows]
+
+
+def _nearest_by_words(scope: Scope, new: Memory) -> list[Near]:
+    words = " ".join(word for word in new.content.split() if word[:1].isalnum())
+    hits = search(scope, words, Filters(owner=new.owner or None), mode="keyword", limit=LOOKED_AT).hits
+    alike = [hit.memory.id for hit in hits if overlap(hit.memory.content, new.content) >= ALIKE]
+    rows = {memory.id: memory for memory in _comparable(scope, new).filter(id__in=alike)} if alike else {}
+    return [Near(rows[id], None) for id in alike if id in rows]
+
+
+OF_OWNER = """
+SELECT m.id, 1 - min(e.vector <=> (SELECT %(vector)s::halfvec(1536))) AS cosine
+FROM memories_memory m
+JOIN memories_chunk c ON c.instance_id = %(instance)s AND c.memory_id = m.id AND c.live
+JOIN memories_embedding e ON e.instance_id = %(instance)s AND e.chunk_id = c.id AND e.generation = %(generation)s
+WHERE m.instance_id = %(instance)s AND m.owner = %(owner)s AND NOT m.owner = '' AND m.status = 'active'
+GROUP BY m.id
+"""
+OF_NOBODY = f"""
+WITH wanted AS MATERIALIZED (
+    SELECT %(vector)s::halfvec(1536) AS vector, memories_sketch(%(vector)s::halfvec(1536))::bit(1536) AS bits
+),
+rough AS MATERIALIZED (
+    SELECT e.chunk_id FROM memories_embedding e
+    WHERE e.instance_id = %(instance)s AND e.generation = %(generation)s AND e.live
+    ORDER BY e.bits <~> (SELECT bits FROM wanted) LIMIT {NEIGHBOURHOOD}
+)
+SELECT m.id, 1 - min(e.vector <=> (SELECT vector FROM wanted)) AS cosine
+FROM rough r
+JOIN memories_embedding e ON e.instance_id = %(instance)s AND e.chunk_id = r.chunk_id AND e.generation = %(generation)s
+JOIN memories_memory m ON m.instance_id = %(instance)s AND m.id = e.memory_id AND m.owner = '' AND m.status = 'active'
+GROUP BY m.id
+"""
+BEST = "SELECT id, cosine FROM ({}) AS near WHERE cosine > %(threshold)s ORDER BY cosine DESC, id LIMIT {}"
+
+
+def _cosines(scope: Scope, owner: str, vector: Sequence[float]) -> Mapping[UUID, float]:
+    named: dict[str, Any] = {
+        "instance": scope.instance.id,
+        "generation": scope.instance.embedding_generation,
+        "owner": owner,
+        "vector": "[" + ",".join(f"{x:.6g}" for x in vector) + "]",
+        "threshold": scope.instance.dedupe_threshold,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_statement(owner), named)
+        return dict(cursor.fetchall())
+
+
+def _statement(owner: str) -> str:
+    return BEST.format(OF_OWNER if owner else OF_NOBODY, LOOKED_AT)

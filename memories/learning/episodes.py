@@ -1,0 +1,98 @@
+"""What happened in a conversation, remembered as one event when it has gone quiet or was closed.
+
+`told_through` on the conversation says which messages are part of an episode. It moves on in the transaction that
+stores the episode, so there is exactly one for each time a conversation goes quiet.
+"""
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from accounts.access import Scope
+from conversations.models import Conversation, Message
+from memories.draft import MemoryDraft
+from memories.learning import follow_up, llm, prompts
+from memories.learning.extraction import fitting, lines_of, said, source_of
+from memories.learning.facts import read_summary
+from memories.models import MAX_SUMMARY, Job
+from memories.store import build, insert
+from memories.vocabulary import Category, Review, Role
+from memoryconsole.ids import first_id_at
+
+IMPORTANCE = 4
+# A greeting that nobody answered is no episode.
+FEWEST_MESSAGES = 2
+AT_ONCE = 200
+QUEUED_AT_ONCE = 50
+
+
+def tell_quiet_ones(scope: Scope) -> int:
+    """Queue an episode of every conversation that has gone quiet; how many."""
+    if not follow_up.may_learn(scope):
+        return 0
+    ids = list(quiet(scope).values_list("id", flat=True)[:QUEUED_AT_ONCE])
+    with transaction.atomic():
+        return sum(follow_up.queue(scope, follow_up.TELL, id) is not None for id in ids)
+
+
+def quiet(scope: Scope) -> QuerySet[Conversation]:
+    """Nothing was said for a while, and nothing arrived: what is imported may have been said long ago."""
+    since = timezone.now() - timedelta(minutes=scope.instance.quiet_minutes)
+    rows = Conversation.objects.filter(instance=scope.instance, told_through__lt=F("message_count"))
+    here = Message.objects.filter(instance=scope.instance, conversation_id=OuterRef("id"))
+    arriving = here.filter(position=OuterRef("message_count"), id__gte=first_id_at(since))
+    jobs = Job.objects.filter(instance=scope.instance, conversation_id=OuterRef("id"), kind=follow_up.TELL)
+    given_up = jobs.filter(state=Job.State.FAILED, total=OuterRef("message_count"))
+    is_quiet = Q(closed_at__isnull=False) | (Q(last_message_at__lt=since) & ~Exists(arriving))
+    return rows.filter(is_quiet & ~Exists(given_up)).order_by("last_message_at")
+
+
+def run_episode(scope: Scope, job: Job) -> None:
+    found = Conversation.objects.filter(instance=scope.instance, told_through__lt=F("message_count"))
+    for conversation in found.filter(id__in=[job.conversation_id]) if scope.instance.memory_enabled else []:
+        job.total = conversation.message_count
+        job.save(update_fields=["total"])
+        _tell(scope, job, conversation, _untold(conversation))
+
+
+def _untold(conversation: Conversation) -> list[Message]:
+    """The latest ones, if there are very many; what was before them is in the summary."""
+    rows = Message.objects.filter(instance=conversation.instance_id, conversation_id=conversation.id)
+    new = rows.filter(position__gt=conversation.told_through, position__lte=conversation.message_count)
+    return fitting(list(new.order_by("-position")[:AT_ONCE]))[::-1]
+
+
+def _tell(scope: Scope, job: Job, conversation: Conversation, messages: list[Message]) -> None:
+    spoken = said(messages)
+    story = ""
+    if len(spoken) >= FEWEST_MESSAGES:
+        prompt = prompts.episode(lines_of(spoken), zone=source_of(conversation).zone, so_far=conversation.summary)
+        story, job.tokens = llm.ask_twice(scope.instance, prompt, lambda text: read_summary(text, MAX_SUMMARY))
+    rows = Conversation.objects.filter(pk=conversation.pk, told_through=conversation.told_through)
+    with transaction.atomic():
+        is_first = rows.update(told_through=conversation.message_count)
+        if story and is_first:
+            _remember(scope, conversation, story, spoken)
+        job.result = {"created": int(bool(story and is_first))}
+        job.done = job.total
+        job.save(update_fields=["result", "done", "tokens"])
+
+
+def _remember(scope: Scope, conversation: Conversation, story: str, spoken: list[Message]) -> None:
+    draft = MemoryDraft(
+        content=story,
+        category=Category.EVENT,
+        role=Role.HISTORICAL,
+        importance=IMPORTANCE,
+        owner=conversation.owner,
+        source="auto",
+        source_conversation_id=conversation.id,
+        occurred_at=spoken[0].created_at,
+        channel=conversation.channel,
+    )
+    memory = build(scope, draft)[0]
+    if memory.importance < scope.instance.auto_approve_importance:
+        memory.review = Review.PENDING
+    insert(scope, [memory])

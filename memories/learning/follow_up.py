@@ -1,0 +1,103 @@
+"""What a conversation sets in motion: extraction, summaries, episodes. One job of a kind waits for each conversation,
+and takes along whatever is said until it begins.
+
+Queued in the transaction that makes it necessary, which holds the conversation's row: a job that is just beginning
+waits for that transaction, so it either sees what was said or another one is queued.
+"""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from django.db import OperationalError, transaction
+from django.db.models import F, Q
+from django.utils import timezone
+from procrastinate.contrib.django import app
+from procrastinate.exceptions import AlreadyEnqueued
+
+from accounts.access import Actor, Scope
+from memories.asking import Unavailable
+from memories.learning.llm import Unreadable, can_ask
+from memories.models import Job
+from memoryconsole.errors import Conflict
+from memoryconsole.queue import is_waiting
+
+EXTRACT = "extract-memories"
+SUMMARISE = "summarise-conversation"
+TELL = "tell-episode"
+# The worker's task for each kind (memories/jobs.py).
+TASKS = {EXTRACT: "extract_memories", SUMMARISE: "summarise_conversation", TELL: "tell_episode"}
+
+LEARNER = Actor(kind="job", name="learning", all_instances=True)
+TAKEN_OVER = "The worker ended before this was done; a later run took over."
+
+
+def may_learn(scope: Scope) -> bool:
+    """Whether anything said in this instance is to be looked at by a language model, and one reaches it."""
+    return scope.instance.memory_enabled and can_ask(scope.instance)
+
+
+def queue(scope: Scope, kind: str, conversation_id: UUID) -> Job | None:
+    """Have the worker do it, in this transaction; nothing when it is waiting to be done already."""
+    lock = f"{kind} {conversation_id}"
+    if is_waiting(lock):
+        return None
+    try:
+        with transaction.atomic():
+            job = Job.objects.create(
+                instance=scope.instance,
+                kind=kind,
+                actor=str(scope.actor)[:200],
+                conversation_id=conversation_id,
+                created_at=timezone.now(),
+            )
+            task = app.configure_task(TASKS[kind], queueing_lock=lock, lock=lock)
+            task.defer(instance_id=str(scope.instance.id), job_id=str(job.id))
+    except AlreadyEnqueued:
+        return None
+    return job
+
+
+def try_again(scope: Scope, job: Job) -> Job | None:
+    """Somebody wants a job that failed to be done after all: a new job, or none when one is waiting already."""
+    scope.require_write()
+    if job.kind not in TASKS or job.conversation_id is None or job.state != Job.State.FAILED:
+        raise Conflict("Only work on a conversation that failed can be tried again.", code="not_failed")
+    return queue(scope, job.kind, job.conversation_id)
+
+
+def run(scope: Scope, job_id: str, work: Callable[[Job], None]) -> None:
+    """Do the work and write into the job's row what comes of it. Raises what should make the worker try again."""
+    rows = Job.objects.filter(instance=scope.instance, id=UUID(job_id))
+    job = rows.first()
+    if job is None:
+        return
+    _take_over(scope, job)
+    rows.update(state=Job.State.RUNNING, error="", attempts=F("attempts") + 1, started_at=timezone.now())
+    try:
+        work(job)
+    except Unavailable as unavailable:
+        if unavailable.code not in ("no_key", "refused"):
+            rows.update(state=Job.State.QUEUED, error=unavailable.reason)
+            raise
+        _fail(job, unavailable.reason)
+    except Unreadable as unreadable:
+        _fail(job, f"The language model was asked twice, and its answer is unusable: {unreadable.reason}.")
+    except OperationalError:
+        raise
+    except Exception as error:
+        _fail(job, f"Something unexpected went wrong ({type(error).__name__}); the log of the worker says more.")
+        raise
+    else:
+        rows.update(state=Job.State.DONE, finished_at=timezone.now())
+
+
+def _take_over(scope: Scope, job: Job) -> None:
+    """Only one runs at a time: what says it is still running, or waiting from before, has lost its worker."""
+    rows = Job.objects.filter(instance=scope.instance, conversation_id=job.conversation_id, kind=job.kind)
+    earlier = rows.filter(Q(state=Job.State.RUNNING) | Q(state=Job.State.QUEUED, id__lt=job.id)).exclude(id=job.id)
+    earlier.update(state=Job.State.FAILED, error=TAKEN_OVER, finished_at=timezone.now())
+
+
+def _fail(job: Job, reason: str) -> None:
+    rows = Job.objects.filter(pk=job.pk)
+    rows.update(state=Job.State.FAILED, error=reason, finished_at=timezone.now())

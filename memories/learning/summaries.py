@@ -1,0 +1,50 @@
+"""The running summary of a long conversation: what is too old to be kept in mind word for word."""
+
+from uuid import UUID
+
+from django.db import transaction
+
+from accounts.access import Scope
+from conversations.models import Conversation, Message
+from conversations.working_memory import is_too_long, to_summarise
+from memories.learning import llm, prompts
+from memories.learning.extraction import fitting, lines_of, said, source_of
+from memories.learning.facts import read_summary
+from memories.models import Job
+
+LONGEST = 4_000
+AT_ONCE = 200
+
+
+def run_summary(scope: Scope, job: Job) -> None:
+    """Until no more than forty messages are outside the summary."""
+    while scope.instance.memory_enabled and job.conversation_id and (found := _next(scope, job.conversation_id)):
+        _summarise(scope, job, *found)
+
+
+def _next(scope: Scope, conversation_id: UUID) -> tuple[Conversation, list[Message]] | None:
+    """Under the conversation's row: whoever is just adding messages, and found this job waiting, is done before."""
+    with transaction.atomic():
+        rows = Conversation.objects.filter(instance=scope.instance, id=conversation_id)
+        conversation = rows.select_for_update(no_key=True).first()
+        if conversation is None or not is_too_long(conversation):
+            return None
+        positions = to_summarise(conversation)
+        messages = Message.objects.filter(instance=scope.instance, conversation_id=conversation_id)
+        old = messages.filter(position__gte=positions.start, position__lt=positions.stop).order_by("position")
+        return conversation, fitting(list(old[:AT_ONCE]))
+
+
+def _summarise(scope: Scope, job: Job, conversation: Conversation, messages: list[Message]) -> None:
+    lines = lines_of(said(messages))
+    summary, tokens = conversation.summary, 0
+    if lines:
+        prompt = prompts.summary(lines, zone=source_of(conversation).zone, so_far=conversation.summary)
+        summary, tokens = llm.ask_twice(scope.instance, prompt, lambda text: read_summary(text, LONGEST))
+    rows = Conversation.objects.filter(pk=conversation.pk, summarised_through=conversation.summarised_through)
+    with transaction.atomic():
+        if rows.update(summary=summary, summarised_through=messages[-1].position):
+            job.result = {"messages": job.result.get("messages", 0) + len(messages)}
+        job.done = job.total = job.result.get("messages", 0)
+        job.tokens += tokens
+        job.save(update_fields=["result", "done", "total", "tokens"])

@@ -1,0 +1,169 @@
+"""Procedures: named, ordered steps an assistant has learnt, and when to follow them."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import Now
+from django.utils import timezone
+from pydantic import Field, StringConstraints
+
+from accounts.access import Scope
+from memories import audit
+from memories.embedding.backfill import embed_soon
+from memories.models import Procedure, ProcedureVector
+from memories.paging import Order
+from memories.procedures.matching import matches
+from memoryconsole.errors import Conflict, Invalid, NotFound, Taken
+from memoryconsole.ids import parse_id
+from memoryconsole.inputs import Input, Text
+from memoryconsole.scrub import scrub
+
+MAX_NAME = 200
+MAX_TRIGGER = 2_000
+MAX_STEP = 2_000
+MAX_STEPS = 50
+# Each of them is compared with what was asked, every time.
+MAX_PROCEDURES = 1_000
+MOST_USED = Order(("usage_count", "id"))
+NAME_TAKEN = "procedure_name_once"
+CHANGED_MEANWHILE = (
+    "Somebody changed this procedure while you were writing. Compare with what it says now, then save again."
+)
+
+Name = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_NAME)]
+Trigger = Annotated[Text, StringConstraints(max_length=MAX_TRIGGER)]
+Steps = Annotated[
+    list[Annotated[Text, StringConstraints(min_length=1, max_length=MAX_STEP)]],
+    Field(min_length=1, max_length=MAX_STEPS),
+]
+
+
+class ProcedureDraft(Input):
+    """A new procedure: what to do, step by step, and in `trigger` when to do it."""
+
+    name: Name
+    trigger: Trigger = ""
+    steps: Steps
+
+
+class ProcedureChanges(Input):
+    """What to change; what is left out stays as it is. `steps` replaces all of them."""
+
+    name: Name | None = None
+    trigger: Trigger | None = None
+    steps: Steps | None = None
+
+
+def procedures_of(scope: Scope) -> QuerySet[Procedure]:
+    return Procedure.objects.filter(instance=scope.instance).defer("words")
+
+
+def most_used(scope: Scope) -> QuerySet[Procedure]:
+    return MOST_USED.sorted(procedures_of(scope))
+
+
+def find_procedure(scope: Scope, raw_id: object) -> Procedure:
+    """The only way from an outside id to a procedure."""
+    id = parse_id(raw_id)
+    procedure = procedures_of(scope).filter(id=id).first() if id else None
+    if procedure is None:
+        raise NotFound("There is no such procedure in this instance.")
+    return procedure
+
+
+def procedures_for(scope: Scope, text: str, *, limit: int = 3) -> list[Procedure]:
+    """The procedures whose name or trigger fits what was said, the best first; often none. Not for transactions."""
+    return [match.procedure for match in matches(scope, text, limit=limit)]
+
+
+def create_procedure(scope: Scope, draft: ProcedureDraft) -> Procedure:
+    scope.require_write()
+    if procedures_of(scope).count() >= MAX_PROCEDURES:
+        raise Invalid({"name": [f"An instance has at most {MAX_PROCEDURES:,} procedures. Delete one first."]})
+    now = timezone.now()
+    language = scope.instance.language
+    fields = _scrubbed(draft.model_dump())
+    procedure = Procedure(instance=scope.instance, language=language, created_at=now, updated_at=now, **fields)
+    try:
+        with transaction.atomic():
+            procedure.save(force_insert=True)
+            embed_soon(scope)
+            audit.record(scope, "procedure created", procedureId=str(procedure.id))
+    except IntegrityError as error:
+        raise _taken(error) from None
+    return procedure
+
+
+def change_procedure(
+    scope: Scope, raw_id: object, changes: ProcedureChanges, *, seen: datetime | None = None
+) -> Procedure:
+    """With `seen`, the `updated_at` its writer was looking at, only if it still says that."""
+    scope.require_write()
+    fields = _scrubbed({name: value for name, value in changes.model_dump().items() if value is not None})
+    try:
+        with transaction.atomic():
+            procedure = _locked(scope, raw_id)
+            if seen is not None and procedure.updated_at != seen:
+                raise Conflict(CHANGED_MEANWHILE, code="changed_meanwhile")
+            _apply(scope, procedure, fields)
+    except IntegrityError as error:
+        raise _taken(error) from None
+    return procedure
+
+
+def _apply(scope: Scope, procedure: Procedure, fields: dict[str, Any]) -> None:
+    differing = {name: value for name, value in fields.items() if getattr(procedure, name) != value}
+    if not differing:
+        return
+    for name, value in {**differing, "updated_at": timezone.now()}.items():
+        setattr(procedure, name, value)
+    procedure.save(update_fields=[*differing, "updated_at"])
+    if differing.keys() & {"name", "trigger"}:
+        ProcedureVector.objects.filter(instance=scope.instance, procedure_id=procedure.id).delete()
+        embed_soon(scope)
+    audit.record(scope, "procedure changed", procedureId=str(procedure.id), fields=sorted(differing))
+
+
+@transaction.atomic
+def delete_procedure(scope: Scope, raw_id: object) -> None:
+    """For good, with its vector."""
+    scope.require_write()
+    procedure = find_procedure(scope, raw_id)
+    Procedure.objects.filter(pk=procedure.pk).delete()
+    audit.record(scope, "procedure deleted", procedureId=str(procedure.id))
+
+
+def used(scope: Scope, raw_id: object) -> Procedure:
+    """The assistant has followed it once more."""
+    scope.require_write()
+    procedure = find_procedure(scope, raw_id)
+    Procedure.objects.filter(pk=procedure.pk).update(usage_count=F("usage_count") + 1, last_used_at=Now())
+    return find_procedure(scope, raw_id)
+
+
+def use_language(scope: Scope) -> None:
+    """Cut names and triggers again, in the language the instance speaks now."""
+    Procedure.objects.filter(instance=scope.instance).update(language=scope.instance.language)
+
+
+def _locked(scope: Scope, raw_id: object) -> Procedure:
+    found = find_procedure(scope, raw_id)
+    procedure = procedures_of(scope).filter(id=found.id).select_for_update().first()
+    if procedure is None:
+        raise NotFound("This procedure has just been deleted.")
+    return procedure
+
+
+def _scrubbed(fields: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: [scrub(step)[0] for step in value] if name == "steps" else scrub(value)[0]
+        for name, value in fields.items()
+    }
+
+
+def _taken(error: IntegrityError) -> Exception:
+    if NAME_TAKEN not in str(error):
+        return error
+    return Taken({"name": ["Another procedure of this instance has this name."]})

@@ -1,0 +1,223 @@
+"""Golden queries: questions whose answers are known, to see what a change of settings does before it is saved."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Annotated
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from pydantic import Field, StringConstraints
+
+from accounts.access import Scope
+from memories.draft import Name
+from memories.filters import readable
+from memories.models import GoldenMark, GoldenQuery
+from memories.recall.quality import Quality, mean, quality
+from memories.recall.recalling import RecallRequest, recall
+from memories.recall.request import MAX_QUESTION, RecallSettings
+from memories.search.hybrid import Mode
+from memories.store import find_memory
+from memoryconsole.errors import Invalid, NotFound, Taken
+from memoryconsole.ids import parse_id
+from memoryconsole.inputs import Input, Text
+from memoryconsole.scrub import scrub
+
+MAX_QUERIES = 1_000
+MAX_MARKS = 100
+
+Marked = Annotated[list[UUID], Field(max_length=MAX_MARKS)]
+
+
+class GoldenDraft(Input):
+    """A question, and which memories recall should and should not find for it."""
+
+    query: Annotated[Text, StringConstraints(min_length=1, max_length=MAX_QUESTION)]
+    user_id: Name = ""
+    expected: Marked = []
+    unexpected: Marked = []
+
+
+@dataclass(frozen=True, slots=True)
+class Golden:
+    row: GoldenQuery
+    expected: Sequence[UUID]
+    unexpected: Sequence[UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one variant found for one golden query, the best first; no quality when nothing is expected."""
+
+    golden: Golden
+    found: Sequence[UUID]
+    quality: Quality | None
+    mode: str
+
+    @property
+    def missed(self) -> list[UUID]:
+        return [id for id in self.golden.expected if id not in self.found]
+
+    @property
+    def unwanted(self) -> list[UUID]:
+        return [id for id in self.found if id in self.golden.unexpected]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way to recall, over all golden queries."""
+
+    name: str
+    k: int
+    answers: Sequence[Answer]
+
+    @property
+    def quality(self) -> Quality | None:
+        return mean([answer.quality for answer in self.answers if answer.quality])
+
+    @property
+    def unwanted(self) -> int:
+        return sum(len(answer.unwanted) for answer in self.answers)
+
+
+def golden_queries(scope: Scope) -> list[Golden]:
+    """The oldest first, with those of their memories that the reader may see."""
+    rows = list(_queries(scope).order_by("id"))
+    marks = GoldenMark.objects.filter(instance=scope.instance).order_by("id")
+    visible = marks.filter(memory_id__in=readable(scope).values("id"))
+    of: dict[tuple[UUID, bool], list[UUID]] = {}
+    for golden_id, memory_id, expected in visible.values_list("golden_id", "memory_id", "expected"):
+        of.setdefault((golden_id, expected), []).append(memory_id)
+    return [Golden(row, of.get((row.id, True), []), of.get((row.id, False), [])) for row in rows]
+
+
+def save_golden(scope: Scope, draft: GoldenDraft) -> GoldenQuery:
+    """The query with exactly these memories; the same query of the same user again replaces its list.
+
+    Marks of memories that the writer may not see stay.
+    """
+    scope.require_write()
+    if set(draft.expected) & set(draft.unexpected):
+        raise Invalid({"unexpected": ["A memory is expected or unexpected, not both."]})
+    wanted = dict.fromkeys(draft.expected, True) | dict.fromkeys(draft.unexpected, False)
+    known = set(readable(scope).filter(id__in=wanted).values_list("id", flat=True))
+    if known != wanted.keys():
+        raise NotFound("There is no such memory in this instance.")
+    with transaction.atomic():
+        golden = _open(scope, draft.query, draft.user_id)
+        marks = GoldenMark.objects.filter(instance=scope.instance, golden_id=golden.id)
+        marks.filter(memory_id__in=readable(scope).values("id")).delete()
+        GoldenMark.objects.bulk_create(
+            GoldenMark(instance=scope.instance, golden_id=golden.id, memory_id=id, expected=expected)
+            for id, expected in wanted.items()
+        )
+    return golden
+
+
+@transaction.atomic
+def mark(scope: Scope, *, query: str, user_id: str, raw_memory_id: object, expected: bool | None) -> GoldenQuery:
+    """Say of one memory that the query should find it, or should not; None takes that back."""
+    scope.require_write()
+    memory = find_memory(scope, raw_memory_id)
+    golden = _open(scope, query, user_id)
+    marks = GoldenMark.objects.filter(instance=scope.instance, golden_id=golden.id)
+    if expected is None:
+        marks.filter(memory_id=memory.id).delete()
+        return golden
+    if marks.exclude(memory_id=memory.id).count() >= MAX_MARKS:
+        raise Invalid({"memoryId": [f"A golden query has at most {MAX_MARKS} memories."]})
+    GoldenMark.objects.update_or_create(
+        instance=scope.instance, golden_id=golden.id, memory_id=memory.id, defaults={"expected": expected}
+    )
+    return golden
+
+
+@transaction.atomic
+def change_golden(scope: Scope, raw_id: object, draft: GoldenDraft) -> GoldenQuery:
+    """The same golden query with other words, for another user, or with other memories."""
+    scope.require_write()
+    golden = find_golden(scope, raw_id)
+    query = _stored(draft.query)
+    hash = _hash(query, draft.user_id)
+    if _queries(scope).filter(query_hash=hash).exclude(id=golden.id).exists():
+        raise Taken({"query": ["There is such a golden query already."]})
+    _queries(scope).filter(id=golden.id).update(query=query, owner=draft.user_id, query_hash=hash)
+    return save_golden(scope, draft)
+
+
+def marks_for(scope: Scope, query: str, user_id: str) -> dict[UUID, bool]:
+    """Of the memories somebody marked for this query, whether each is expected."""
+    golden = _queries(scope).filter(query_hash=_hash(_stored(query), user_id)).first()
+    marks = GoldenMark.objects.filter(instance=scope.instance, golden_id=golden.id) if golden else ()
+    return {mark.memory_id: mark.expected for mark in marks}
+
+
+def find_golden(scope: Scope, raw_id: object) -> GoldenQuery:
+    """The only way from an outside id to a golden query."""
+    id = parse_id(raw_id)
+    found = _queries(scope).filter(id=id).first() if id else None
+    if found is None:
+        raise NotFound("There is no such golden query in this instance.")
+    return found
+
+
+def delete_golden(scope: Scope, raw_id: object) -> None:
+    scope.require_write()
+    golden = find_golden(scope, raw_id)
+    _queries(scope).filter(id=golden.id).delete()
+
+
+def _queries(scope: Scope) -> QuerySet[GoldenQuery]:
+    return GoldenQuery.objects.filter(instance=scope.instance)
+
+
+def _open(scope: Scope, raw_query: str, user_id: str) -> GoldenQuery:
+    query = _stored(raw_query)
+    hash = _hash(query, user_id)
+    found = _queries(scope).filter(query_hash=hash).first()
+    if found is None and _queries(scope).count() >= MAX_QUERIES:
+        raise Invalid({"query": [f"An instance has at most {MAX_QUERIES:,} golden queries. Delete one first."]})
+    return found or GoldenQuery.objects.create(
+        instance=scope.instance, query=query, owner=user_id, query_hash=hash, created_at=timezone.now()
+    )
+
+
+def _stored(query: str) -> str:
+    return scrub(query.strip())[0]
+
+
+def _hash(query: str, user_id: str) -> bytes:
+    return sha256(f"{user_id}\n{query}".encode()).digest()
+
+
+def evaluate(scope: Scope, changes: RecallSettings | None = None, *, at_most: int = MAX_QUERIES) -> list[Variant]:
+    """Golden queries by the current settings, by meaning alone, by words alone, and by changed settings if any.
+
+    What counts is what the query found and the budget left room for; what is always injected does not. Not for
+    transactions.
+    """
+    goldens = golden_queries(scope)[:at_most]
+    ways: list[tuple[str, Mode, RecallSettings]] = [
+        ("current", "hybrid", RecallSettings()),
+        ("vector", "vector", RecallSettings()),
+        ("keyword", "keyword", RecallSettings()),
+    ]
+    if changes is not None and changes.model_dump(exclude_none=True):
+        ways.append(("changed", "hybrid", changes))
+    return [_variant(scope, name, mode, settings, goldens) for name, mode, settings in ways]
+
+
+def _variant(scope: Scope, name: str, mode: Mode, settings: RecallSettings, goldens: Sequence[Golden]) -> Variant:
+    k = settings.limit or scope.instance.recall_limit
+    return Variant(name, k, [_answer(scope, golden, mode, settings, k) for golden in goldens])
+
+
+def _answer(scope: Scope, golden: Golden, mode: Mode, settings: RecallSettings, k: int) -> Answer:
+    asked = {"query": golden.row.query, "user_id": golden.row.owner, **settings.model_dump()}
+    recalled = recall(scope, RecallRequest.model_validate(asked), log=False, mode=mode)
+    ranked = sorted((given.rank, given.memory.id) for given in recalled.memories if given.rank)
+    found = [id for _, id in ranked] if recalled.mode in ("hybrid", "keyword") else []
+    score = quality(found, golden.expected, k=k) if golden.expected else None
+    return Answer(golden, found, score, recalled.mode)

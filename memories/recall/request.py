@@ -1,0 +1,119 @@
+"""What recall is asked, and with which settings: the instance's, unless the call says otherwise."""
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
+from uuid import UUID
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+
+from conversations.models import MessageRole
+from instances.models import Instance
+from memories.draft import Name
+from memories.embedding.offline import MODEL as OFFLINE
+from memories.filters import Filters
+from memories.recall.prompt_block import without_blocks
+from memoryconsole.inputs import Fraction, Input, Number
+
+MAX_QUESTION = 100_000
+MAX_MESSAGES = 200
+# A shorter message, like "and where?", is only understood together with the one before.
+WORDS_ALONE = 4
+# Hashed vectors of texts that belong together are about half as near as those of a model.
+OFFLINE_SHARE = 0.5
+
+# What search reads as operators is plain punctuation in a message.
+_OPERATORS = re.compile(r"[\"“”„«»]|(?<!\w)-(?=\w)")
+
+
+def _spaced(value: object) -> object:
+    """A NUL is no word: it separates words like a space."""
+    return value.replace("\x00", " ").strip() if isinstance(value, str) else value
+
+
+def _within(setting: str) -> Any:
+    """The bounds the instance's own setting has."""
+    column: Any = Instance._meta.get_field(setting)
+    low = next(v.limit_value for v in column.validators if isinstance(v, MinValueValidator))
+    high = next(v.limit_value for v in column.validators if isinstance(v, MaxValueValidator))
+    return Field(ge=low, le=high)
+
+
+Question = Annotated[str, BeforeValidator(_spaced), StringConstraints(max_length=MAX_QUESTION)]
+
+
+class RecallMessage(Input):
+    role: MessageRole
+    content: Question
+
+
+class RecallSettings(Input):
+    """What a call may set otherwise than the instance does; what is left out is as the instance has it."""
+
+    limit: Annotated[Number, _within("recall_limit")] | None = None
+    threshold: Annotated[Fraction, _within("recall_threshold")] | None = None
+    token_budget: Annotated[Number, _within("recall_token_budget")] | None = None
+    half_life_days: Annotated[Number, _within("recall_half_life_days")] | None = None
+    mmr_lambda: Annotated[Fraction, _within("recall_mmr_lambda")] | None = None
+
+
+class RecallRequest(RecallSettings):
+    """What an assistant is about to answer: a `query`, or the last `messages`; without either what is newest counts.
+
+    `userId` is the end user: of private memories only theirs are recalled. `filter` leaves only what it matches.
+    """
+
+    query: Question = ""
+    messages: Annotated[list[RecallMessage], Field(max_length=MAX_MESSAGES)] = []
+    conversation_id: UUID | None = None
+    user_id: Name = ""
+    filter: Filters | None = None
+    explain: bool = False
+
+    @model_validator(mode="after")
+    def _one_question(self) -> Self:
+        if self.query and self.messages:
+            raise ValueError("Send query or messages, not both.")
+        if self.filter and self.filter.include_superseded:
+            raise ValueError("filter.includeSuperseded: What something newer has replaced is never recalled.")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    limit: int
+    threshold: float
+    token_budget: int
+    half_life_days: int
+    mmr_lambda: float
+    injected_cap: int
+
+    def lowest_similarity(self, instance: Instance) -> float:
+        return self.threshold * (OFFLINE_SHARE if instance.embedding_model == OFFLINE else 1)
+
+
+def settings_for(instance: Instance, request: RecallSettings) -> Settings:
+    def chosen(name: str) -> Any:
+        wanted = getattr(request, name)
+        return getattr(instance, f"recall_{name}") if wanted is None else wanted
+
+    return Settings(
+        limit=chosen("limit"),
+        threshold=chosen("threshold"),
+        token_budget=chosen("token_budget"),
+        half_life_days=chosen("half_life_days"),
+        mmr_lambda=chosen("mmr_lambda"),
+        injected_cap=instance.recall_injected_cap,
+    )
+
+
+def question_in(messages: list[str]) -> str:
+    """What to search for: the last thing the user said, with what they said before when it is too short alone."""
+    said = [text for text in (without_blocks(message).strip() for message in messages) if text]
+    last = said[-1] if said else ""
+    return f"{said[-2]} {last}" if len(said) > 1 and len(last.split()) < WORDS_ALONE else last
+
+
+def as_plain_words(question: str) -> str:
+    return " ".join(_OPERATORS.sub(" ", without_blocks(question)).split())

@@ -1,0 +1,161 @@
+"""The workbench for duplicates and conflicts: what a job has found, put together, and what a person decides."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import BooleanField, OuterRef, QuerySet, Subquery
+from django.db.models.expressions import RawSQL
+
+from accounts.access import Scope
+from memories import audit
+from memories.diff import Diff, diff
+from memories.filters import readable
+from memories.learning.differences import differences
+from memories.models import LISTED, DuplicatePair, Memory
+from memories.paging import Order, read_cursor_as, write_cursor
+from memories.review.merging import merge
+from memoryconsole.errors import Conflict, NotFound
+from memoryconsole.ids import parse_id
+
+Kind = Literal["duplicate", "conflict"]
+
+NEAREST = Order(("cosine", "id"))
+# The condition of a partial index, spelt as a literal: with a parameter a generic plan could not use the index.
+IS_OPEN = RawSQL("state = 'open'", (), output_field=BooleanField())
+# More are not put together at once; the others follow when these are decided about.
+LOOKED_AT = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """A memory that is like an older one."""
+
+    pair: DuplicatePair
+    memory: Memory
+    older: Memory
+
+    @property
+    def changes(self) -> Diff:
+        return diff(self.older.content, self.memory.content)
+
+    @property
+    def is_conflict(self) -> bool:
+        return self.pair.kind == DuplicatePair.Kind.CONFLICT
+
+    @property
+    def differing(self) -> str:
+        return " and ".join(differences(self.older.content, self.memory.content))
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """An older memory, and those that are like it, the nearest first."""
+
+    older: Memory
+    others: list[Likeness]
+
+
+def open_pairs(scope: Scope, kind: Kind | None = None) -> QuerySet[DuplicatePair]:
+    """Those of which the reader may see both memories, and both are still in use.
+
+    Each memory is looked up by its id: told to join them, PostgreSQL compares all with all where many memories have
+    come since the last ANALYZE, because it expects a few.
+    """
+    seen = readable(scope).filter(LISTED).values("id")
+    rows = DuplicatePair.objects.filter(IS_OPEN, instance=scope.instance)
+    rows = rows.filter(first_id=Subquery(seen.filter(id=OuterRef("first_id"))))
+    rows = rows.filter(second_id=Subquery(seen.filter(id=OuterRef("second_id"))))
+    return rows if kind is None else rows.filter(kind=kind)
+
+
+def part_of_pairs(
+    scope: Scope, kind: Kind | None, *, limit: int, offset: int = 0, cursor: str = ""
+) -> tuple[list[Likeness], str | None]:
+    """For programs: some of them from a place in the list, nearest first, and the cursor of what follows."""
+    after = read_cursor_as(cursor, "pairs", float, UUID) if cursor else None
+    found, more = NEAREST.part_of(open_pairs(scope, kind), after=after, offset=offset, limit=limit)
+    following = write_cursor("pairs", (found[-1].cosine, found[-1].id)) if more else None
+    return likenesses(scope, found), following
+
+
+def stars(pairs: Iterable[DuplicatePair]) -> list[list[DuplicatePair]]:
+    """Pairs that share their older memory, nearest first; each memory stands in one group only.
+
+    Everything in a group is like its oldest one, so that no chain of small steps brings strangers together.
+    """
+    groups: dict[UUID, list[DuplicatePair]] = {}
+    taken: set[UUID] = set()
+    for pair in sorted(pairs, key=lambda pair: (pair.first_id, -pair.cosine, pair.second_id)):
+        if pair.first_id in taken or pair.second_id in taken or pair.second_id in groups:
+            continue
+        groups.setdefault(pair.first_id, []).append(pair)
+        taken.add(pair.second_id)
+    return sorted(groups.values(), key=lambda group: (-group[0].cosine, group[0].first_id))
+
+
+def groups_of_pairs(scope: Scope, kind: Kind | None = None) -> list[list[DuplicatePair]]:
+    return stars(NEAREST.sorted(open_pairs(scope, kind))[:LOOKED_AT])
+
+
+def clusters(scope: Scope, groups: Sequence[Sequence[DuplicatePair]]) -> list[Cluster]:
+    by_pair = {each.pair.id: each for each in likenesses(scope, [pair for group in groups for pair in group])}
+    found = [[by_pair[pair.id] for pair in group if pair.id in by_pair] for group in groups]
+    return [Cluster(others[0].older, others) for others in found if others]
+
+
+def likenesses(scope: Scope, pairs: Sequence[DuplicatePair]) -> list[Likeness]:
+    ids = {id for pair in pairs for id in (pair.first_id, pair.second_id)}
+    memories = {memory.id: memory for memory in readable(scope).filter(id__in=ids)} if ids else {}
+    return [
+        Likeness(pair, memories[pair.second_id], memories[pair.first_id])
+        for pair in pairs
+        if pair.first_id in memories and pair.second_id in memories
+    ]
+
+
+def find_pair(scope: Scope, raw_id: object) -> Likeness:
+    """The only way from an outside id to a pair."""
+    id = parse_id(raw_id)
+    pair = open_pairs(scope).filter(id=id).first() if id else None
+    found = likenesses(scope, [pair]) if pair else []
+    if not found:
+        raise NotFound("There is no such pair in this instance, or somebody has decided about it.")
+    return found[0]
+
+
+@transaction.atomic
+def merge_pair(scope: Scope, raw_id: object, content: str | None = None) -> Memory:
+    """The older one says `content` from now on, or what it says already; the other one is superseded by it."""
+    scope.require_write()
+    found = find_pair(scope, raw_id)
+    return merge(scope, found.older.id, found.memory.id, content or found.older.content)
+
+
+@transaction.atomic
+def keep_both(scope: Scope, ids: Sequence[UUID]) -> int:
+    """Dismiss those of the pairs that are open; they are not offered again."""
+    scope.require_write()
+    rows = list(open_pairs(scope).filter(id__in=ids).order_by("id"))
+    DuplicatePair.objects.filter(instance=scope.instance, id__in=[pair.id for pair in rows]).update(
+        state=DuplicatePair.State.DISMISSED
+    )
+    if rows:
+        audit.record(scope, "kept both", [id for pair in rows for id in (pair.first_id, pair.second_id)])
+    return len(rows)
+
+
+def merge_many(scope: Scope, ids: Sequence[UUID]) -> tuple[int, int]:
+    """Merge those that are mere duplicates into the older ones, whose text stays; how many, and how many were left."""
+    scope.require_write()
+    merged = 0
+    for id in ids:
+        try:
+            if not find_pair(scope, id).is_conflict:
+                merge_pair(scope, id)
+                merged += 1
+        except (Conflict, NotFound):
+            continue  # somebody else was faster, or an earlier one of these took it along
+    return merged, len(ids) - merged

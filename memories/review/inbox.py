@@ -1,0 +1,176 @@
+"""What waits for a person before the assistant may use it: extracted memories that are doubtful, or contradict another.
+
+Until somebody approves it, a memory is in no list, search or recall. Approving makes it an ordinary one at once: its
+chunks and vectors have been there since it was written. Rejecting deletes it for good.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import BooleanField, QuerySet
+from django.db.models.expressions import RawSQL
+
+from accounts.access import Scope
+from memories import audit
+from memories.deletion import Receipt, delete_memories
+from memories.diff import Diff, diff
+from memories.draft import MemoryChanges
+from memories.filters import readable
+from memories.learning.differences import differences
+from memories.models import Memory
+from memories.paging import Order, Page, page_of, read_cursor, write_cursor
+from memories.review.merging import merge
+from memories.review.pairing import remember_both
+from memories.search.similar import cosines
+from memories.store import change, find_memory
+from memories.vocabulary import Review, Status
+from memoryconsole.errors import Conflict
+
+Why = Literal["conflict", "importance"]
+
+NEWEST = Order(("id",))
+COUNTED_UP_TO = 1_000
+# The condition of a partial index, spelt as a literal: with a parameter a generic plan could not use the index.
+IS_WAITING = RawSQL("review = 'pending'", (), output_field=BooleanField())
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A memory that waits, and what it waits for."""
+
+    memory: Memory
+    threshold: int
+    other: Memory | None = None
+    similarity: float | None = None
+
+    @property
+    def is_conflict(self) -> bool:
+        return self.memory.conflicts_with_id is not None
+
+    @property
+    def reason(self) -> str:
+        if self.is_conflict:
+            return self._conflict
+        if self.memory.importance < self.threshold:
+            return (
+                f"Importance {self.memory.importance} is below {self.threshold}, so it is not approved automatically."
+            )
+        return "Somebody should look at it before it is used."
+
+    @property
+    def _conflict(self) -> str:
+        kinds = differences(self.other.content, self.memory.content) if self.other else []
+        if self.other and not kinds:
+            return "It says nearly the same as another memory."
+        return "It may contradict another memory" + (f": they differ in {' and '.join(kinds)}." if kinds else ".")
+
+    @property
+    def changes(self) -> Diff:
+        """From what is known already to what the new one says."""
+        return diff(self.other.content if self.other else "", self.memory.content)
+
+
+def waiting(scope: Scope, why: Why | None = None) -> QuerySet[Memory]:
+    rows = readable(scope).filter(IS_WAITING, status=Status.ACTIVE)
+    return rows if why is None else rows.filter(conflicts_with_id__isnull=why != "conflict")
+
+
+def count_waiting(scope: Scope) -> int:
+    """At most one more than `COUNTED_UP_TO`: for a badge, more is many."""
+    return waiting(scope)[: COUNTED_UP_TO + 1].count()
+
+
+def page_waiting(scope: Scope, why: Why | None, *, number: int, size: int, anchor: str = "") -> Page[Memory]:
+    rows = waiting(scope, why)
+    return page_of(rows, NEWEST, number=number, size=size, total=rows.count(), anchor=anchor)
+
+
+def part_waiting(
+    scope: Scope, why: Why | None, *, limit: int, offset: int = 0, cursor: str = ""
+) -> tuple[list[Memory], str | None]:
+    """For programs: some of them from a place in the list, and the cursor of what follows."""
+    after = (read_cursor(cursor, "waiting"),) if cursor else None
+    found, more = NEWEST.part_of(waiting(scope, why), after=after, offset=offset, limit=limit)
+    return found, write_cursor("waiting", (found[-1].id,)) if more else None
+
+
+def reasons(scope: Scope, memories: Sequence[Memory]) -> list[Waiting]:
+    """Each with the memory it may contradict, if the reader may see that one, and how near the two are."""
+    ids = {memory.conflicts_with_id for memory in memories if memory.conflicts_with_id}
+    others = {other.id: other for other in readable(scope).filter(id__in=ids)} if ids else {}
+    pairs = [(memory.id, memory.conflicts_with_id) for memory in memories if memory.conflicts_with_id in others]
+    near = cosines(scope, [(id, other) for id, other in pairs if other]) if pairs else {}
+    threshold = scope.instance.auto_approve_importance
+    found = []
+    for memory in memories:
+        other = others.get(memory.conflicts_with_id) if memory.conflicts_with_id else None
+        found.append(Waiting(memory, threshold, other, near.get((memory.id, other.id)) if other else None))
+    return found
+
+
+def find_waiting(scope: Scope, raw_id: object) -> Waiting:
+    memory = find_memory(scope, raw_id)
+    if memory.review != Review.PENDING or memory.status != Status.ACTIVE:
+        raise Conflict("Somebody has reviewed this memory already.", code="reviewed")
+    return reasons(scope, [memory])[0]
+
+
+@transaction.atomic
+def approve(scope: Scope, raw_id: object, changes: MemoryChanges | None = None) -> Memory:
+    """Let the assistant use it, after correcting it if there are changes."""
+    scope.require_write()
+    id = find_waiting(scope, raw_id).memory.id
+    if not approve_many(scope, [id]):
+        raise Conflict("Somebody has reviewed this memory already.", code="reviewed")
+    return change(scope, id, changes) if changes and changes.changed_fields() else find_memory(scope, id)
+
+
+@transaction.atomic
+def approve_many(scope: Scope, ids: Sequence[UUID], *, action: str = "approved") -> int:
+    """Those of them that still wait; how many that were. A conflict is settled by it: both are kept."""
+    scope.require_write()
+    there = _lock(scope, ids)
+    rows = Memory.objects.filter(instance=scope.instance, id__in=there)
+    rows.update(review=Review.APPROVED, conflicts_with_id=None)
+    if there:
+        audit.record(scope, action, there)
+    return len(there)
+
+
+@transaction.atomic
+def keep_both(scope: Scope, raw_id: object) -> Memory:
+    """They do not contradict each other, or both are to be remembered all the same."""
+    scope.require_write()
+    found = find_waiting(scope, raw_id)
+    if not found.is_conflict:
+        raise Conflict("It contradicts no other memory.", code="no_conflict")
+    approve_many(scope, [found.memory.id], action="kept both")
+    if found.other is not None:
+        remember_both(scope, found.memory.id, found.other.id)
+    return find_memory(scope, found.memory.id)
+
+
+@transaction.atomic
+def merge_waiting(scope: Scope, raw_id: object, content: str | None = None) -> Memory:
+    """The memory it may contradict says `content` from now on, or what this one says; this one is gone."""
+    scope.require_write()
+    found = find_waiting(scope, raw_id)
+    if found.other is None:
+        raise Conflict("There is no other memory to merge it with.", code="no_conflict")
+    return merge(scope, found.other.id, found.memory.id, content or found.memory.content, reason="merged in review")
+
+
+@transaction.atomic
+def reject(scope: Scope, ids: Sequence[UUID]) -> Receipt:
+    """Delete those of them that still wait, for good."""
+    scope.require_write()
+    there = _lock(scope, ids)
+    return delete_memories(scope, there, action="rejected") if there else Receipt(0, 0, 0, 0, 0)
+
+
+def _lock(scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
+    rows = waiting(scope).filter(id__in=ids).order_by("id").select_for_update()
+    return list(rows.values_list("id", flat=True))

@@ -1,0 +1,349 @@
+"""Search: words and meaning together, under every filter, with the reasons for each hit.
+
+Reads fail open: when the embedder does not answer, words alone are searched, and the answer says so and why.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil, sqrt
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from accounts.access import Scope
+from instances.models import Instance
+from memories.asking import Unavailable
+from memories.embedding.embedder import embed_query, model_of
+from memories.embedding.offline import MODEL as OFFLINE
+from memories.filters import Filters, matching_sql
+from memories.listing import Lengths
+from memories.models import Memory, MemoryVersion
+from memories.search.narrowing import Narrowing, each_if, only, without_private
+from memories.search.passing import count_passing
+from memories.search.query import Phrase, Query, read_query
+from memories.search.sharing import SharedHit, search_shared
+from memories.search.sizes import ALL_WORDS_UP_TO, EXACT_UP_TO, LARGE, MIDDLE, SCOPED, SOME, WHOLE, WIDE
+from memories.search.sketches import index_of
+from memories.search.spelling import Meant, corrected_query, similar_words
+from memories.search.statement import PLANNING, statement
+from memories.search.words_sql import WORD_BUDGET
+from memoryconsole.postgres.halfvec import HalfVector
+from memoryconsole.reading import row_of
+
+if TYPE_CHECKING:
+    from django.db.backends.utils import CursorWrapper
+
+Mode = Literal["hybrid", "keyword", "vector"]
+
+# How much the context list trusts vectors against words. Hashed vectors know words, not meaning.
+TRUST, TRUST_OFFLINE = 0.45, 0.2
+# How much of their likeness to what the nearest have in common is taken from their similarity. What hashed vectors have
+# in common are words, and idf weighs those.
+COMMON, COMMON_OFFLINE = 0.4, 0.0
+# How many of those nearest by sketch are put in order by their vectors: the more there are, the more look alike. In
+# steps, because every number is a statement of its own, whose plan is kept.
+RERANK, RERANK_PER_ROOT, RERANK_STEP = 600, 6, 200
+# As many of the nearest a vector index collects at a time, if it is not asked for fewer.
+AT_FIRST = 400
+# Filters are wide when they leave more than one in so many. Narrow ones leave less: it is cheaper to begin with that,
+# unless it is much of a small instance.
+WIDE_ONE_IN, NARROW_ONE_IN, MUCH_ONE_IN = 10, 25, 4
+
+
+class Found(NamedTuple):
+    """A row of the search statement."""
+
+    memory_id: UUID
+    vector_rank: int | None
+    similarity: float | None
+    vector_rrf: float
+    keyword_rank: int | None
+    keyword_score: float | None
+    keyword_rrf: float
+    context_rank: int | None
+    context_rrf: float
+    final: float
+    total: int
+    content: str | None
+    version_id: UUID | None
+    matched: list[str]
+    worded: int
+    """How many of all hits say a word of the query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    memory: Memory
+    found: Found
+    version: MemoryVersion | None = None
+    origin: Instance | None = None
+    """The instance that shares it, when it is not this one's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    hits: list[Hit]
+    total: int
+    mode: Mode
+    reason: str = ""
+    """Why the search was not what was asked for; empty when it was."""
+    code: str = ""
+    """The same in a word."""
+    corrected: Mapping[str, str] = field(default_factory=dict)
+    """Words that are nowhere, and what was looked for instead; an ellipsis stands for any ending."""
+
+
+def search(
+    scope: Scope,
+    text: str,
+    filters: Filters,
+    *,
+    mode: Mode = "hybrid",
+    limit: int = 20,
+    offset: int = 0,
+    typing: bool = False,
+) -> Results:
+    query = read_query(text, typing=typing)
+    if query.is_empty:
+        return Results([], 0, mode)
+    vector, why = _vector(scope.instance, query) if mode != "keyword" else (None, Why())
+    if vector is None and mode == "vector":
+        return Results([], 0, "vector", *why)
+    used: Mode = mode if vector is not None else "keyword"
+    hits, total, has_words = _page(scope, query, filters, used, vector, limit, offset)
+    meant = similar_words(scope, query) if used != "vector" and not has_words else Meant()
+    if meant.shown:
+        hits, total, _ = _page(scope, corrected_query(query, meant), filters, used, vector, limit, offset)
+    return Results(hits, total, used, *why, meant.shown)
+
+
+def _page(
+    scope: Scope,
+    query: Query,
+    filters: Filters,
+    mode: Mode,
+    vector: Sequence[float] | None,
+    limit: int,
+    offset: int,
+) -> tuple[list[Hit], int, bool]:
+    """The hits of a page, how many there are in all, and whether any of them says a word of the query."""
+    own, shared = find(scope, query, filters, mode, vector, limit, offset)
+    # A page behind the last one has no row that could tell.
+    first = own or (find(scope, query, filters, mode, vector, 1, 0)[0] if offset else [])
+    total, worded = (first[0].found.total, first[0].found.worded) if first else (0, 0)
+    if not shared:
+        return own, total, bool(worded)
+    has_words = bool(worded) or any(hit.keyword_score for hit in shared)
+    return placed(own, shared, _trust(scope.instance))[offset : offset + limit], total + len(shared), has_words
+
+
+class Why(NamedTuple):
+    """Why there is no vector to search with."""
+
+    reason: str = ""
+    code: str = ""
+
+
+def _vector(instance: Instance, query: Query) -> tuple[list[float] | None, Why]:
+    """The query's vector by the model the instance's vectors were made with, or why there is none."""
+    if not instance.embedding_model:
+        if not model_of(instance):
+            reason = "No OpenAI or Azure key reaches this instance, so search finds words but not meaning."
+            return None, Why(reason, "no_key")
+        return None, Why("No memory has a vector yet, so search finds words but not meaning.", "no_vectors")
+    try:
+        return embed_query(instance, query.text, model=instance.embedding_model), Why()
+    except Unavailable as unavailable:
+        return None, Why(f"{unavailable.reason} Search finds words but not meaning.", unavailable.code)
+
+
+def find(
+    scope: Scope,
+    query: Query,
+    filters: Filters,
+    mode: Mode,
+    vector: Sequence[float] | None,
+    limit: int,
+    offset: int,
+) -> tuple[list[Hit], list[SharedHit]]:
+    """The hits of a page; if others share some as well, those and all own hits up to the end of that page."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        sql, parameters = prepared(scope, query, filters, mode, vector, plan(scope, cursor))
+        shared = search_shared(scope, filters, parameters)
+        page = {"limit": offset + limit, "offset": 0} if shared else {"limit": limit, "offset": offset}
+        cursor.execute(sql, {**parameters, **page})
+        rows = cursor.fetchall()
+    return _hits(scope, rows), shared
+
+
+def placed(own: Sequence[Hit], shared: Sequence[SharedHit], trust: float) -> list[Hit]:
+    """Shared hits among the own ones: each before the first own hit that words and meaning speak for less."""
+    best = max([hit.found.keyword_score or 0 for hit in own] + [hit.keyword_score or 0 for hit in shared] + [1e-9])
+
+    def evidence(similarity: float | None, score: float | None) -> float:
+        return trust * (similarity or 0) + (1 - trust) * (score or 0) / best
+
+    waiting = sorted(shared, key=lambda hit: (evidence(hit.similarity, hit.keyword_score), hit.memory.id), reverse=True)
+    order: list[Hit] = []
+    for hit in own:
+        least = evidence(hit.found.similarity, hit.found.keyword_score)
+        while waiting and evidence(waiting[0].similarity, waiting[0].keyword_score) > least:
+            order.append(_with_score(waiting.pop(0), hit.found.final))
+        order.append(hit)
+    for left in waiting:
+        score = own[-1].found.final if own else evidence(left.similarity, left.keyword_score)
+        order.append(_with_score(left, score))
+    return order
+
+
+def _with_score(hit: SharedHit, final: float) -> Hit:
+    """The score of the place it takes."""
+    found = Found(
+        memory_id=hit.memory.id,
+        vector_rank=None,
+        similarity=hit.similarity,
+        vector_rrf=0.0,
+        keyword_rank=None,
+        keyword_score=hit.keyword_score,
+        keyword_rrf=0.0,
+        context_rank=None,
+        context_rrf=0.0,
+        final=final,
+        total=0,
+        content=hit.content,
+        version_id=None,
+        matched=hit.matched,
+        worded=0,
+    )
+    return Hit(hit.memory, found, origin=hit.origin)
+
+
+def plan(scope: Scope, cursor: "CursorWrapper") -> Lengths:
+    """Prepare the transaction for a search of the instance, whose size is asked for on the way."""
+    candidates = min(scope.instance.indexed_depth or AT_FIRST, AT_FIRST)
+    cursor.execute(PLANNING, {"instance": scope.instance.id, "candidates": str(candidates)})
+    return Lengths(*cursor.fetchone()[:2])
+
+
+def prepared(
+    scope: Scope, query: Query, filters: Filters, mode: Mode, vector: Sequence[float] | None, sizes: Lengths
+) -> tuple[str, dict[str, Any]]:
+    """The statement for this search and its parameters, but for which page of it is wanted."""
+    instance = scope.instance
+    parameters: dict[str, Any] = {
+        "instance": instance.id,
+        "language": instance.language,
+        "text": query.text,
+        "prefix": query.prefix,
+        "vector": HalfVector.of(vector) if vector is not None else None,
+        "generation": instance.embedding_generation,
+        "trust": _trust(instance) if vector is not None else 0.0,
+        "common": COMMON_OFFLINE if instance.embedding_model == OFFLINE else COMMON,
+        "reader": scope.private_memories_of,
+        "chunks": float(sizes.all),
+        "budget": WORD_BUDGET,
+    }
+    form, narrowing = _form(scope, query, filters, sizes, parameters)
+    sql = statement(
+        mode=mode,
+        form=form,
+        narrowing=narrowing,
+        rerank=reranked(sizes.all),
+        index=index_of(instance) if form in (LARGE, WIDE) else None,
+        has_reader=scope.private_memories_of is not None,
+        superseded=bool(filters.include_superseded),
+    )
+    return sql, parameters
+
+
+def _trust(instance: Instance) -> float:
+    return TRUST_OFFLINE if instance.embedding_model == OFFLINE else TRUST
+
+
+def _form(
+    scope: Scope, query: Query, filters: Filters, sizes: Lengths, parameters: dict[str, Any]
+) -> tuple[str, Narrowing]:
+    """Chosen by counting, not by the planner: it takes an index scan for cheap where it is not.
+
+    Vectors of earlier texts have no sketches in any index, and are compared one by one whatever their number.
+    """
+    is_exact = sizes.all <= EXACT_UP_TO or bool(filters.include_superseded)
+    whole = WHOLE if is_exact else MIDDLE if sizes.all <= ALL_WORDS_UP_TO else LARGE
+    hides = scope.private_memories_of is not None and sizes.private > 0
+    is_narrow = bool(filters.narrowing().keys() - {"includeSuperseded"}) or query.has_conditions
+    if not is_narrow and not hides:
+        return whole, Narrowing()
+    if not is_narrow and sizes.private <= EXACT_UP_TO:
+        return whole, without_private()
+    allowed = _allowed(scope, filters, query, parameters)
+    if is_exact:
+        return SCOPED, only(allowed)
+    return _narrowed(allowed, sizes, parameters)
+
+
+def _narrowed(allowed: str, sizes: Lengths, parameters: dict[str, Any]) -> tuple[str, Narrowing]:
+    """By how many the filters leave."""
+    wide, narrow = sizes.all // WIDE_ONE_IN, max(EXACT_UP_TO, sizes.all // NARROW_ONE_IN)
+    passing = count_passing(allowed, parameters, at_most=max(narrow, wide) + 1)
+    if passing > narrow:
+        return (WIDE, each_if(allowed)) if passing > wide else (SOME, only(allowed))
+    if passing <= sizes.all // MUCH_ONE_IN:
+        return SCOPED, only(allowed)
+    parameters["chunks"] = float(passing)
+    return WHOLE, only(allowed)
+
+
+def reranked(memories: int) -> int:
+    return max(RERANK, RERANK_STEP * ceil(RERANK_PER_ROOT * sqrt(memories) / RERANK_STEP))
+
+
+def _allowed(scope: Scope, filters: Filters, query: Query, parameters: dict[str, Any]) -> str:
+    """The ids that filters and conditions leave, as SQL whose values join the parameters."""
+    named = matching_sql(scope, filters, parameters)
+    if not query.has_conditions:
+        return named
+    parameters |= {
+        "says_in": scope.instance.id,
+        "says_language": scope.instance.language,
+        "says_superseded": bool(filters.include_superseded),
+    }
+    conditions = [SAYS.format(wanted=_wanted(phrases, parameters)) for phrases in query.required]
+    if query.excluded:
+        conditions.append(SAYS_NOT.format(wanted=_wanted(query.excluded, parameters)))
+    return f"SELECT id FROM ({named}) AS filtered WHERE {' AND '.join(conditions)}"
+
+
+# Of a memory, not of a chunk: what is excluded may not stand in any of them, and phrases may stand in several.
+SAYING = """id IN (
+    SELECT c.memory_id FROM memories_chunk c
+    WHERE c.instance_id = %(says_in)s::uuid AND (c.live OR %(says_superseded)s::boolean)
+      AND c.words @@ (SELECT {wanted})
+)"""
+# A phrase of nothing but stop words is no condition.
+SAYS = f"({SAYING} OR numnode((SELECT {{wanted}})) = 0)"
+SAYS_NOT = f"NOT {SAYING}"
+SAID = "phraseto_tsquery(%(says_language)s::text::regconfig, memories_folded(%({name})s::text))"
+
+
+def _wanted(phrases: Sequence[Phrase], parameters: dict[str, Any]) -> str:
+    """Any of the phrases as SQL for a text-search query, whose values join the parameters."""
+    choices = []
+    for phrase in phrases:
+        name = f"says{len(parameters)}"
+        parameters |= {name: phrase.words, f"{name}_pieces": " & ".join(phrase.pieces)}
+        words = SAID.format(name=name)
+        choices.append(f"({words} && %({name}_pieces)s::text::tsquery)" if phrase.pieces else words)
+        if phrase.parts:
+            parameters[f"{name}_parts"] = phrase.parts
+            choices.append(SAID.format(name=f"{name}_parts"))
+    return " || ".join(choices)
+
+
+def _hits(scope: Scope, rows: Sequence[tuple[Any, ...]]) -> list[Hit]:
+    width = len(Found._fields)
+    found = [(Found(*row[:width]), row_of(Memory, row[width:])) for row in rows]
+    old = [hit.version_id for hit, _ in found if hit.version_id]
+    kept = MemoryVersion.objects.filter(instance=scope.instance, id__in=old) if old else []
+    versions = {version.id: version for version in kept}
+    return [Hit(memory, hit, versions.get(hit.version_id) if hit.version_id else None) for hit, memory in found]

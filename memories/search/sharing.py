@@ -1,0 +1,120 @@
+"""What other instances of the team or the organisation share with this one: found by search and recall, and no more.
+
+Shared memories stay where they are. They are in nobody else's lists, counts and exports, and cannot be changed there.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import BooleanField, Exists, OuterRef, Q, QuerySet
+from django.db.models.expressions import RawSQL
+
+from accounts.access import Scope
+from instances.models import Instance, Team
+from memories.filters import Filters, conditions, unexpired
+from memories.models import LISTED, SHARED, Memory
+from memories.search.sharing_sql import shared_statement
+from memories.store import find_memory
+from memories.vocabulary import Visibility
+from memoryconsole.errors import NotFound
+from memoryconsole.ids import parse_id
+from memoryconsole.reading import Composed, row_of
+
+# The newest of them, when more are shared.
+MOST = 5_000
+# Without a word of the query, this near it has to be.
+NEAR = 0.3
+IS_SHARED = RawSQL("visibility IN ('team', 'org')", (), output_field=BooleanField())
+
+
+@dataclass(frozen=True, slots=True)
+class SharedHit:
+    memory: Memory
+    origin: Instance
+    similarity: float | None
+    keyword_score: float | None
+    content: str | None
+    matched: list[str]
+
+
+def origins(scope: Scope) -> dict[UUID, Instance]:
+    """The other instances this one may read from, by id. Mostly none of them shares anything."""
+    if not scope.reads_team and not scope.reads_org:
+        return {}
+    found = _others_that_share(scope.reads_team, scope.reads_org).all(scope.instance.team_id, scope.instance.id)
+    return {each.id: each for each in found}
+
+
+@cache
+def _others_that_share(reads_team: bool, reads_org: bool) -> Composed[Instance]:
+    def others(team: UUID, own: UUID) -> QuerySet[Instance]:
+        within = Q(team_id=team) if reads_team else Q()
+        if reads_org:
+            within |= Q(team__organisation__in=Team.objects.filter(id=team).values("organisation_id"))
+        share = Exists(Memory.objects.filter(IS_SHARED, instance=OuterRef("pk")))
+        return Instance.objects.filter(within, share).exclude(id=own)
+
+    return Composed(others, UUID, UUID)
+
+
+def shared_with(scope: Scope, sources: Iterable[Instance], filters: Filters) -> QuerySet[Memory]:
+    """Of these instances what the scope may read and the filters leave."""
+    team = [each.id for each in sources if scope.reads_team and each.team_id == scope.instance.team_id]
+    everywhere = [each.id for each in sources if scope.reads_org]
+    readable = Q(instance__in=team, visibility__in=SHARED) | Q(instance__in=everywhere, visibility=Visibility.ORG)
+    return unexpired(Memory.objects.filter(readable, IS_SHARED, LISTED)).filter(conditions(filters))
+
+
+def find_shared(scope: Scope, raw_id: object) -> tuple[Memory, Instance]:
+    """A memory of another instance that this one may read, and whose it is."""
+    id, sources = parse_id(raw_id), origins(scope)
+    memory = shared_with(scope, sources.values(), Filters()).filter(id=id).first() if id and sources else None
+    if memory is None:
+        raise NotFound("There is no such memory in this instance.")
+    return memory, sources[memory.instance_id]
+
+
+def find_own_or_shared(scope: Scope, raw_id: object) -> tuple[Memory, Instance]:
+    try:
+        return find_memory(scope, raw_id), scope.instance
+    except NotFound:
+        return find_shared(scope, raw_id)
+
+
+def search_shared(scope: Scope, filters: Filters, parameters: dict[str, Any]) -> list[SharedHit]:
+    """What of it answers the query, whose words and vector are in the parameters of the search statement."""
+    sources = origins(scope)
+    if not sources:
+        return []
+    sql, values = _allowed(shared_with(scope, sources.values(), filters))
+    same = [each for each in sources.values() if each.embedding_model == scope.instance.embedding_model]
+    named = {
+        **parameters,
+        **values,
+        "sources": [each.id for each in same],
+        "generations": [each.embedding_generation for each in same],
+        "threshold": NEAR,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(shared_statement(sql), named)
+        rows = cursor.fetchall()
+    return [_hit(row, sources) for row in rows]
+
+
+def _allowed(rows: QuerySet[Memory]) -> tuple[str, dict[str, Any]]:
+    newest = rows.order_by("-id").values("instance_id", "id")[:MOST]
+    sql, values = newest.query.sql_with_params()
+    named = {f"shared{n}": value for n, value in enumerate(values)}
+    for name in named:
+        sql = sql.replace("%s", f"%({name})s", 1)
+    return sql, named
+
+
+def _hit(row: Sequence[Any], sources: dict[UUID, Instance]) -> SharedHit:
+    similarity, score, content, matched, *columns = row
+    memory = row_of(Memory, columns)
+    return SharedHit(memory, sources[memory.instance_id], similarity, score, content, matched or [])

@@ -1,0 +1,167 @@
+"""An index over the vectors of one large instance, built while everybody goes on reading and writing.
+
+It holds the chunks that are there when it is built; adding to it would make every insert many times slower. Later
+ones are scanned beside it, and when they are a fifth of all, it is built anew. An index loses a neighbour now and then,
+how often depends on the vectors. So it is tried out on the instance's own, and used only if it finds what a scan finds.
+A search that gets lost in it altogether is noticed when it happens (`sketches.py`).
+"""
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from statistics import mean
+from typing import Any
+from uuid import UUID
+
+from django.db import OperationalError, connection
+
+from accounts.access import Scope
+from instances.models import Instance
+from memories.filters import Filters
+from memories.listing import lengths
+from memories.search.hybrid import find
+from memories.search.query import Query
+from memories.search.sketches import INDEXED, SCANNED, VectorIndex, indexed, since
+
+WORTH_INDEXING = 50_000
+BUILT_ANEW_AT_ONE_IN = 5
+# An index that does not fit into memory while it is built takes more than twice as long.
+MB_PER_THOUSAND, MOST_MB = 2, 1024
+# How many of the nearest it may be asked for. More are not asked for once it finds nearly all of what a scan finds, or
+# when they find next to no more.
+DEPTHS = (250, 400, 1_000, 2_000)
+TRIED_WITH, NEAREST = 200, 20
+NEARLY_ALL, AT_LEAST, NEXT_TO_NOTHING = 0.998, 0.995, 0.001
+
+CREATE = f"""
+CREATE INDEX CONCURRENTLY IF NOT EXISTS {{name}} ON memories_embedding
+USING hnsw (bits bit_hamming_ops) WITH (m = 24, ef_construction = 200) WHERE {INDEXED}
+"""
+IS_VALID = """
+SELECT i.indisvalid FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid WHERE c.relname = %s
+"""
+# Never less than the server gives by itself.
+ENOUGH_MEMORY = """
+SELECT set_config('maintenance_work_mem', greatest(setting::bigint, %s::bigint * 1024)::text || 'kB', false)
+FROM pg_settings WHERE name = 'maintenance_work_mem'
+"""
+OWN = "SELECT relname FROM pg_class WHERE relkind = 'i' AND starts_with(relname, %s)"
+OF_NOBODY = """
+SELECT relname FROM pg_class WHERE relkind = 'i' AND starts_with(relname, 'embedding_of_') AND NOT EXISTS (
+    SELECT FROM instances_instance i WHERE starts_with(relname, 'embedding_of_' || replace(i.id::text, '-', ''))
+)
+"""
+LAST = f"SELECT chunk_id FROM memories_embedding WHERE {SCANNED} ORDER BY chunk_id DESC LIMIT 1"
+# Neither the oldest nor the newest, but the same ones whenever they are asked for.
+SOME = """
+SELECT memory_id, vector::vector(1536)::real[] FROM memories_embedding
+WHERE {indexed} AND chunk_id = ANY(ARRAY(
+    SELECT chunk_id FROM memories_embedding WHERE {indexed} ORDER BY md5(chunk_id::text) LIMIT {some}
+))
+"""
+
+
+def is_due(scope: Scope) -> bool:
+    """Whether an index is missing, or too much has been added since it was built."""
+    instance = scope.instance
+    if instance.indexed_up_to is None or instance.indexed_generation != instance.embedding_generation:
+        return True
+    index = VectorIndex(instance.id, instance.embedding_generation, instance.indexed_up_to, 0)
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT count(*) FROM memories_embedding WHERE {since(index)}", _named(instance))
+        return bool(cursor.fetchone()[0] * BUILT_ANEW_AT_ONE_IN > lengths(scope).all)
+
+
+def build_index(scope: Scope) -> None:
+    """Build the index of the generation in use, and drop earlier ones. Not inside a transaction."""
+    instance = scope.instance
+    with connection.cursor() as cursor:
+        cursor.execute(LAST, _named(instance))
+        last = cursor.fetchone()
+    if last is None:
+        return
+    index = VectorIndex(instance.id, instance.embedding_generation, last[0], 0)
+    name = _name(instance, f"{index.generation}_{index.up_to.hex[-8:]}")
+    create = CREATE.format(name=name, **index._asdict())
+    try:
+        _create(name, create, min(lengths(scope).all * MB_PER_THOUSAND // 1000, MOST_MB))
+    except OperationalError:  # there is not as much memory that processes can share
+        _create(name, create)
+    depth = _depth(scope, index)
+    _note(instance, index.generation, index.up_to, depth)
+    _drop(OWN, [_name(instance)], keep=name if depth else "")
+
+
+def give_up_index(scope: Scope) -> None:
+    _note(scope.instance, 0, None, 0)
+    _drop(OWN, [_name(scope.instance)])
+
+
+def _note(instance: Instance, generation: int, up_to: UUID | None, depth: int) -> None:
+    rows = Instance.objects.filter(id=instance.id)
+    rows.update(indexed_generation=generation, indexed_up_to=up_to, indexed_depth=depth)
+
+
+def _depth(scope: Scope, index: VectorIndex) -> int:
+    """Of how many the index has to be asked for to find what a scan finds; 0 if it finds too little of it."""
+    with connection.cursor() as cursor:
+        cursor.execute(SOME.format(indexed=indexed(index), some=TRIED_WITH))
+        some = cursor.fetchall()
+    wanted = [_cosines(scope, memory, vector, index) for memory, vector in some]
+    shares: dict[int, float] = {}
+    for depth in DEPTHS:
+        asked = index._replace(depth=depth)
+        found = [_cosines(scope, memory, vector, asked) for memory, vector in some]
+        shares[depth] = mean(map(_share, found, wanted))
+        if shares[depth] >= NEARLY_ALL:
+            break
+    most = max(shares.values())
+    enough = (depth for depth, share in shares.items() if share >= most - NEXT_TO_NOTHING)
+    return next(enough) if most >= AT_LEAST else 0
+
+
+def _cosines(scope: Scope, memory: UUID, vector: Sequence[float], index: VectorIndex) -> list[float]:
+    """Of the nearest others, found as a search would find them if the instance had this index."""
+    instance = copy(scope.instance)
+    instance.indexed_generation, instance.indexed_up_to, instance.indexed_depth = index[1:]
+    hits, _ = find(replace(scope, instance=instance), Query("x"), Filters(), "vector", vector, NEAREST + 1, 0)
+    return [hit.found.similarity or 0 for hit in hits if hit.memory.id != memory][:NEAREST]
+
+
+def _share(found: Sequence[float], wanted: Sequence[float]) -> float:
+    """How many are as near as the last of those wanted. Of two that are equally near either is right."""
+    return sum(cosine >= wanted[-1] - 1e-9 for cosine in found) / len(wanted) if wanted else 1.0
+
+
+def _create(name: str, create: str, mb: int = 0) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(IS_VALID, [name])
+        if cursor.fetchone() == (False,):  # left behind by a build that was interrupted
+            cursor.execute(f"DROP INDEX CONCURRENTLY {name}")
+        if mb:
+            cursor.execute(ENOUGH_MEMORY, [mb])
+        try:
+            cursor.execute(create)
+        finally:
+            cursor.execute("RESET maintenance_work_mem")
+
+
+def drop_forgotten() -> None:
+    """The indexes of instances that were deleted."""
+    _drop(OF_NOBODY, [])
+
+
+def _drop(found_by: str, parameters: Sequence[str], *, keep: str = "") -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(found_by, parameters)
+        for (name,) in cursor.fetchall():
+            if name != keep:
+                cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
+
+
+def _named(instance: Instance) -> dict[str, Any]:
+    return {"instance": instance.id, "generation": instance.embedding_generation}
+
+
+def _name(instance: Instance, of: str = "") -> str:
+    return f"embedding_of_{instance.id.hex}_{of}"

@@ -1,0 +1,172 @@
+"""The part of the search statement that reads the query and ranks memories by its words."""
+
+from memories.chunking import ALPHABETS, IDEOGRAPHS, MARKS
+from memories.search.narrowing import Narrowing
+from memories.search.sizes import MIDDLE, SCOPED, WHOLE
+
+# Where words are merged with vectors, fewer are enough.
+KEYWORD_DEPTH, MERGED_DEPTH = 200, 150
+WORD_BUDGET = 4_000
+
+# The pieces that stand for words in scripts without spaces.
+UNSPACED = f"[{IDEOGRAPHS}]{{2}}|[{ALPHABETS}]{{3}}"
+
+
+def quoted(word: str) -> str:
+    """SQL that writes the word in this column as a text-search query takes it."""
+    return rf"'''' || replace(replace({word}, '\', '\\'), '''', '''''') || ''''"
+
+
+# The query's words, cut by the function that cut the chunks. The word still being typed counts from its beginning,
+# and so do words that are nowhere as a whole.
+TYPED = """
+WITH typed AS MATERIALIZED (
+    SELECT word, {quoted} AS quoted, ':' AS sign
+    FROM unnest(tsvector_to_array(memories_words(%(language)s::text::regconfig, '', %(text)s::text, ''))) AS word
+    UNION ALL
+    SELECT word || '*', {quoted} || ':*', ''
+    FROM string_to_table(%(prefix)s::text, ' ') AS p (word)
+    LIMIT 64
+),
+-- The same words as they were typed, without those of which nothing was left.
+asked AS MATERIALIZED (
+    SELECT word FROM regexp_split_to_table(left(lower(%(text)s::text), 500), '[^\\w{marks}]+') AS asked (word)
+    WHERE EXISTS (SELECT FROM typed t WHERE length(t.word) > 1 AND starts_with(asked.word, left(t.word, -1)))
+    UNION ALL
+    SELECT word FROM typed WHERE %(text)s::text ~ '{unspaced}' AND word ~ '^({unspaced})$'
+),
+point AS MATERIALIZED (SELECT %(vector)s::halfvec(1536) AS wanted),
+average AS MATERIALIZED (
+    SELECT greatest(avg(length), 1)::float8 AS length
+    FROM (SELECT length FROM memories_chunk WHERE instance_id = %(instance)s::uuid ORDER BY id LIMIT 300) AS sample
+),
+""".format(quoted=quoted("word"), marks=MARKS, unspaced=UNSPACED)
+
+# Which chunks count at all.
+CHUNKS = """
+    FROM memories_chunk c
+    WHERE c.instance_id = %(instance)s::uuid AND (c.live OR %(superseded)s::boolean) AND {narrowed}
+"""
+TERM = """
+term AS MATERIALIZED (SELECT word, quoted, sign, quoted::tsquery AS wanted FROM typed),
+"""
+
+# A whole instance of a few thousand chunks: every (word, chunk) pair that matches, one index probe per word.
+MATCHED_EXACT = """
+matched AS MATERIALIZED (
+    SELECT t.word, c.id, c.memory_id, c.length
+    FROM term t CROSS JOIN LATERAL (
+        SELECT c.id, c.memory_id, c.length {chunks} AND c.words @@ t.wanted OFFSET 0
+    ) AS c
+),
+"""
+
+# Filters that leave a few thousand chunks, of an instance of any size: start from those.
+SCOPE = """
+scope AS MATERIALIZED (
+    SELECT c.* FROM allowed a CROSS JOIN LATERAL (
+        SELECT c.id, c.memory_id, c.length, c.words FROM memories_chunk c
+        WHERE c.instance_id = %(instance)s::uuid AND c.memory_id = a.id AND (c.live OR %(superseded)s::boolean)
+        OFFSET 0
+    ) AS c
+),
+"""
+MATCHED_SCOPED = """
+matched AS MATERIALIZED (
+    SELECT t.word, c.id, c.memory_id, c.length FROM scope c JOIN term t ON c.words @@ t.wanted
+),
+"""
+
+SCORED = """
+weight AS MATERIALIZED (
+    SELECT word, ln(1 + (greatest({total}::float8, count(*)) - count(*) + 0.5) / (count(*) + 0.5)) AS idf
+    FROM matched GROUP BY word
+),
+scored AS MATERIALIZED (
+    SELECT m.memory_id,
+           sum(w.idf) / (0.85::float8 + 0.15::float8 * min(m.length) / (SELECT length FROM average)) AS score
+    FROM matched m JOIN weight w USING (word) GROUP BY m.memory_id, m.id
+),
+"""
+
+# Above: rare words choose the rows, common words only score them. If even the rarest is common: all words at once, the
+# two rarest, the rarest.
+WORDS_LARGE = """
+term AS MATERIALIZED (
+    SELECT q.word, q.quoted, q.sign, q.quoted::tsquery AS wanted, coalesce(f.chunks, 0) AS common,
+           sum(coalesce(f.chunks, 50)) OVER (ORDER BY coalesce(f.chunks, 0), q.word) AS running
+    FROM typed q LEFT JOIN memories_wordfrequency f ON f.instance_id = %(instance)s::uuid AND f.word = q.word
+),
+drive AS MATERIALIZED (
+    SELECT word, wanted, %(budget)s::bigint AS most FROM term WHERE running <= %(budget)s::bigint
+    UNION ALL
+    SELECT NULL, string_agg(quoted, ' & ')::tsquery, 1000 FROM term HAVING min(running) > %(budget)s::bigint
+    UNION ALL
+    SELECT NULL, string_agg(quoted, ' & ')::tsquery, 1000 FROM (SELECT * FROM term ORDER BY running LIMIT 2) AS two
+    HAVING min(running) > %(budget)s::bigint
+    UNION ALL
+    SELECT NULL, string_agg(quoted, ' & ')::tsquery, 1000 FROM (SELECT * FROM term ORDER BY running LIMIT 1) AS one
+    HAVING min(running) > %(budget)s::bigint
+),
+driven AS MATERIALIZED (
+    SELECT d.word, c.id, c.memory_id, c.length
+    FROM drive d CROSS JOIN LATERAL (
+        SELECT c.id, c.memory_id, c.length {chunks} AND c.words @@ d.wanted LIMIT d.most
+    ) AS c
+),
+weight AS MATERIALIZED (
+    SELECT t.word, t.wanted, ln(1 + (greatest(%(chunks)s::float8, df) - df + 0.5) / (df + 0.5)) AS idf
+    FROM term t LEFT JOIN (SELECT word, count(*) AS counted FROM driven GROUP BY word) AS m USING (word),
+         LATERAL (SELECT greatest(t.common, m.counted, 1) AS df) AS d
+),
+-- Whether every word has chosen all of its rows. Then nothing more is to be learnt from the rows themselves.
+complete AS MATERIALIZED (
+    SELECT (SELECT max(running) FROM term) <= %(budget)s::bigint
+           AND (SELECT count(*) FROM driven) < %(budget)s::bigint AS yes
+),
+promising AS MATERIALIZED (
+    SELECT id FROM (
+        SELECT d.id, coalesce(sum(w.idf), 0) AS score
+        FROM driven d LEFT JOIN weight w USING (word) WHERE NOT (SELECT yes FROM complete) GROUP BY d.id
+    ) AS partly ORDER BY score DESC, id DESC LIMIT 600
+),
+scored AS MATERIALIZED (
+    SELECT d.memory_id,
+           sum(w.idf) / (0.85::float8 + 0.15::float8 * min(d.length) / (SELECT length FROM average)) AS score
+    FROM driven d JOIN weight w USING (word) WHERE (SELECT yes FROM complete) GROUP BY d.memory_id, d.id
+    UNION ALL
+    SELECT c.memory_id, (SELECT sum(w.idf) FROM weight w WHERE c.words @@ w.wanted)
+           / (0.85::float8 + 0.15::float8 * c.length / (SELECT length FROM average))
+    FROM promising p JOIN memories_chunk c ON c.instance_id = %(instance)s::uuid AND c.id = p.id
+),
+"""
+
+NO_WORDS = """
+term AS MATERIALIZED (SELECT word, quoted, sign, quoted::tsquery AS wanted FROM typed WHERE false),
+scored AS MATERIALIZED (SELECT NULL::uuid AS memory_id, NULL::float8 AS score WHERE false),
+"""
+
+# A memory counts as its best chunk does.
+KEYWORD = """
+keyword AS MATERIALIZED (
+    SELECT memory_id, score, score / max(score) OVER () AS share,
+           row_number() OVER (ORDER BY score DESC, memory_id DESC) AS rank
+    FROM (
+        SELECT memory_id, max(score) AS score FROM scored
+        GROUP BY memory_id ORDER BY score DESC, memory_id DESC LIMIT {keyword_depth}
+    ) AS best
+),
+"""
+
+
+def word_list(form: str, narrowing: Narrowing, depth: int) -> str:
+    return _scored(form, narrowing) + KEYWORD.format(keyword_depth=depth)
+
+
+def _scored(form: str, narrowing: Narrowing) -> str:
+    chunks = CHUNKS.format(narrowed=narrowing.of("c.memory_id"))
+    if form in (WHOLE, MIDDLE):
+        return TERM + MATCHED_EXACT.format(chunks=chunks) + SCORED.format(total="%(chunks)s")
+    if form == SCOPED:
+        return TERM + MATCHED_SCOPED + SCORED.format(total="(SELECT count(*) FROM scope)")
+    return WORDS_LARGE.format(chunks=chunks)

@@ -1,0 +1,130 @@
+"""All memories that match, as a stream of text: a page at a time, oldest first, with their versions and sources.
+
+Oldest first, because an import numbers the memories of a conversation in the order they come. Between two pages no
+connection is held, however slowly somebody reads.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
+from uuid import UUID
+
+from django.db import connection
+
+from accounts.access import Scope
+from memories import audit
+from memories.filters import Filters, matching
+from memories.models import Memory, MemoryVersion
+from memories.paging import Order
+from memories.presenting import memory_json, version_json
+from memories.transfer.formats import table
+from memoryconsole.connections import release_connection
+from memoryconsole.reading import columns_of, rows_found, rows_of
+
+Format = Literal["jsonl", "csv"]
+CONTENT_TYPES = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
+OLDEST = Order(("id",), descending=False)
+PAGE = 1_000
+PAGE_WITH_VECTORS = 100
+# What means nothing outside the instance it was in.
+LEFT_OUT = ("instanceId", "embedding")
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+
+
+def export(
+    scope: Scope,
+    filters: Filters,
+    format: Format = "jsonl",
+    *,
+    vectors: bool = False,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Iterator[str]:
+    """`vectors` only go with JSON lines."""
+    audit.record(scope, "exported", format=format, filters=sorted(filters.narrowing()))
+    return _pages(scope, filters, format, vectors=vectors and format == "jsonl", progress=progress)
+
+
+def _pages(
+    scope: Scope, filters: Filters, format: Format, *, vectors: bool, progress: Callable[[int], None]
+) -> Iterator[str]:
+    if format == "csv":
+        yield table.header()
+    done = 0
+    for memories in _found(scope, filters, PAGE_WITH_VECTORS if vectors else PAGE):
+        audit.note_private_reads(scope, memories)
+        rows = [_row(scope, memory) for memory in memories]
+        if format == "jsonl":
+            _add_versions(scope, memories, rows)
+        if vectors:
+            _add_vectors(scope, memories, rows)
+        release_connection()
+        yield table.table_text(rows) if format == "csv" else "".join(map(_line, rows))
+        done += len(memories)
+        progress(done)
+
+
+def _found(scope: Scope, filters: Filters, limit: int) -> Iterator[list[Memory]]:
+    every, page = OLDEST.sorted(matching(scope, filters)), list[Memory]()
+    while not page or len(page) == limit:
+        rest = OLDEST.beyond(every, OLDEST.key_of(page[-1])) if page else every
+        page = rows_of(rest[:limit])
+        if not page:
+            return
+        yield page
+
+
+def _row(scope: Scope, memory: Memory) -> dict[str, Any]:
+    row: dict[str, Any] = {**memory_json(memory, scope.instance.slug)}
+    for name in LEFT_OUT:
+        del row[name]
+    return row
+
+
+def _line(row: dict[str, Any]) -> str:
+    return _encode(row) + "\n"
+
+
+VERSIONS = f"""
+SELECT {columns_of(MemoryVersion, "v")} FROM memories_memoryversion v
+WHERE v.instance_id = %(instance)s AND v.memory_id = ANY(%(ids)s) ORDER BY v.memory_id, v.number
+"""
+
+
+def _add_versions(scope: Scope, memories: Sequence[Memory], rows: Sequence[dict[str, Any]]) -> None:
+    named = {"instance": scope.instance.id, "ids": [memory.id for memory in memories]}
+    found: dict[UUID, list[dict[str, Any]]] = {}
+    for version in rows_found(MemoryVersion, VERSIONS, named):
+        source = {"sourceMessageId": str(version.source_message_id)} if version.source_message_id else {}
+        found.setdefault(version.memory_id, []).append({**version_json(version), **source})
+    for memory, row in zip(memories, rows, strict=True):
+        if memory.id in found:
+            row["versions"] = found[memory.id]
+
+
+# Of what they say now; the hash is of the text that was embedded.
+VECTORS = """
+SELECT c.memory_id, encode(c.text_hash, 'hex'), halfvec_send(e.vector)
+FROM memories_chunk c JOIN memories_embedding e
+     ON e.instance_id = %(instance)s AND e.chunk_id = c.id AND e.generation = %(generation)s
+WHERE c.instance_id = %(instance)s AND c.memory_id = ANY(%(ids)s) AND c.version_id IS NULL
+ORDER BY c.memory_id, c.position
+"""
+
+
+def _add_vectors(scope: Scope, memories: Sequence[Memory], rows: Sequence[dict[str, Any]]) -> None:
+    instance = scope.instance
+    named: dict[str, Any] = {
+        "instance": instance.id,
+        "generation": instance.embedding_generation,
+        "ids": [memory.id for memory in memories],
+    }
+    found: dict[UUID, dict[str, str]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(VECTORS, named)
+        for memory_id, text_hash, sent in cursor.fetchall():
+            # Behind four bytes that say how many numbers follow: half-precision, big-endian.
+            found.setdefault(memory_id, {})[text_hash] = b64encode(bytes(sent)[4:]).decode()
+    for memory, row in zip(memories, rows, strict=True):
+        if memory.id in found:
+            row["vectors"] = {"model": instance.embedding_model, "byText": found[memory.id]}

@@ -1,0 +1,242 @@
+"""A file of memories as a stream of rows, whatever its format, in bounded memory; each row knows its line."""
+
+import codecs
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import IO, Any, Literal
+
+from memories.transfer.formats import chatgpt, mem0, table
+from memoryconsole.errors import Invalid
+
+Format = Literal["jsonl", "csv", "mem0", "chatgpt"]
+FORMATS: tuple[Format, ...] = ("jsonl", "csv", "mem0", "chatgpt")
+# Longer than any memory with its versions and vectors; a line without an end is not read into memory.
+LONGEST = 8 * 1024 * 1024
+PEEKED = 64 * 1024
+PART = 16 * 1024
+LISTS = ("results", "memories")
+JSON_SPACE = " \t\r\n"
+
+
+@dataclass(slots=True)
+class Row:
+    """What stands on a line: the fields of a memory, or why it is none, or that it is to be left out."""
+
+    line: int
+    fields: dict[str, Any] = field(default_factory=dict)
+    problem: str = ""
+    is_left_out: bool = False
+
+
+def rows_of(file: IO[bytes], format: Format | None = None) -> Iterator[Row]:
+    """The rows from the beginning of the file; what it is follows from what it says, unless it is given."""
+    file.seek(0)
+    start = file.read(PEEKED)
+    file.seek(len(codecs.BOM_UTF8) if start.startswith(codecs.BOM_UTF8) else 0)
+    format = format or format_of(start)
+    if format == "csv":
+        return _table_rows(file)
+    if format == "jsonl" or (format == "mem0" and not _is_document(start)):
+        return _line_rows(file, "mem0" if format == "mem0" else None)
+    if _is_document(start):
+        return _document_rows(file, format)
+    return _text_rows(file)
+
+
+def format_of(start: bytes) -> Format:
+    """A guess from the first bytes, for files that nobody named a format for."""
+    text = start.removeprefix(codecs.BOM_UTF8).decode(errors="replace").lstrip()
+    first_line = text.partition("\n")[0].strip()
+    if text[:1] == "{" and not _is_document(start):
+        return "mem0" if '"memory"' in first_line and '"content"' not in first_line else "jsonl"
+    if _is_document(start):
+        return "mem0" if '"memory"' in text else "chatgpt"
+    names = [name.strip().strip('"') for name in first_line.split(",")]
+    return "csv" if "content" in names else "chatgpt"
+
+
+def _is_document(start: bytes) -> bool:
+    """One JSON value over all lines, a list or an object around a list, rather than an object on each line."""
+    text = start.removeprefix(codecs.BOM_UTF8).decode(errors="replace").lstrip()
+    if text[:1] == "[":
+        return text[1:].lstrip()[:1] in ("{", '"', "]", "")
+    if text[:1] != "{":
+        return False
+    try:
+        first = json.loads(text.partition("\n")[0])
+    except ValueError:
+        head = text[:200]
+        return any(f'"{name}"' in head for name in LISTS) or '"content"' not in text.partition("\n")[0]
+    return any(isinstance(first.get(name), list) for name in LISTS) and "content" not in first
+
+
+def _lines(file: IO[bytes]) -> Iterator[tuple[int, str | None]]:
+    """Line numbers and lines; None for one that is no text, or has no end."""
+    number = 0
+    while line := file.readline(LONGEST + 1):
+        number += 1
+        if len(line) > LONGEST:
+            while line and not line.endswith(b"\n"):
+                line = file.readline(LONGEST)
+            yield number, None
+            continue
+        try:
+            yield number, line.decode()
+        except UnicodeDecodeError:
+            yield number, None
+
+
+NOT_TEXT = f"This is not UTF-8 text, or longer than {LONGEST:,} bytes."
+
+
+def _line_rows(file: IO[bytes], shape: Format | None) -> Iterator[Row]:
+    for number, line in _lines(file):
+        if line is None:
+            yield Row(number, problem=NOT_TEXT)
+        elif line.strip():
+            try:
+                item = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                yield Row(number, problem=f"This is not JSON: {_without_quotes(error)}.")
+            else:
+                yield _row(number, item, shape)
+
+
+def _text_rows(file: IO[bytes]) -> Iterator[Row]:
+    for number, line in _lines(file):
+        if line is None:
+            yield Row(number, problem=NOT_TEXT)
+        elif line.strip():
+            yield Row(number, chatgpt.from_line(line))
+
+
+def _row(line: int, item: Any, shape: Format | None) -> Row:
+    if isinstance(item, str):
+        return Row(line, chatgpt.from_line(item)) if shape == "chatgpt" else Row(line, {"content": item})
+    if not isinstance(item, dict):
+        return Row(line, problem="This is not an object.")
+    if shape == "mem0" or mem0.is_mem0(item):
+        return Row(line, mem0.from_mem0(item)) if "memory" in item else Row(line, problem="It has no “memory”.")
+    if shape == "chatgpt" and "category" not in item:
+        return Row(line, is_left_out=True) if chatgpt.is_switched_off(item) else Row(line, chatgpt.from_item(item))
+    return Row(line, item)
+
+
+def _table_rows(file: IO[bytes]) -> Iterator[Row]:
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    line = 1
+    try:
+        reader = csv.DictReader(text, strict=True)
+        _check_header(list(reader.fieldnames or []))
+        line = reader.line_num + 1
+        for cells in reader:
+            yield _table_row(line, cells)
+            line = reader.line_num + 1
+    except UnicodeDecodeError:
+        yield Row(line, problem="This is not UTF-8 text; the rest of the file was not read.")
+    except csv.Error as error:
+        yield Row(line, problem=f"{error}; the rest of the file was not read.")
+    finally:
+        text.detach()
+
+
+def _check_header(names: list[str]) -> None:
+    unknown = [name for name in names if name not in table.COLUMNS and name not in ("kind", "type", "instanceId")]
+    if names and "content" not in names:
+        raise Invalid({"file": ["The first line of a CSV file names the columns, and one of them is content."]})
+    if unknown:
+        raise Invalid({"file": [f"Unknown columns: {', '.join(unknown)[:200]}."]})
+
+
+def _table_row(line: int, cells: dict[Any, Any]) -> Row:
+    if None in cells or None in cells.values():
+        return Row(line, problem="It has more or fewer cells than there are columns.")
+    return Row(line, table.from_cells(cells))
+
+
+def _document_rows(file: IO[bytes], shape: Format) -> Iterator[Row]:
+    """The items of a JSON list, one after the other: the file may be larger than memory."""
+    window = _Window(file)
+    if not window.enter_list():
+        yield Row(1, problem="There is no list of memories in this file.")
+        return
+    while (found := window.next_item()) is not None:
+        line, item = found
+        if isinstance(item, _Broken):
+            yield Row(line, problem="This is not JSON; the rest of the file was not read.")
+            return
+        yield _row(line, item, shape)
+
+
+class _Broken:
+    """Where a JSON value should be, there is none."""
+
+
+class _Window:
+    """The part of a JSON text that is being looked at."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._decode = codecs.getincrementaldecoder("utf-8")().decode
+        self._text = ""
+        self._line = 1
+        self._json = json.JSONDecoder()
+
+    def enter_list(self) -> bool:
+        """Go behind the bracket of the list: the whole document, or the one called results or memories."""
+        self._skip(JSON_SPACE)
+        if self._text[:1] == "{":
+            while not (places := [at for name in LISTS if (at := self._text.find(f'"{name}"')) >= 0]):
+                if len(self._text) > LONGEST or not self._more():
+                    return False
+            self._drop(min(places))
+            while "[" not in self._text:
+                if not self._more():
+                    return False
+            self._drop(self._text.index("["))
+        if self._text[:1] != "[":
+            return False
+        self._drop(1)
+        return True
+
+    def next_item(self) -> tuple[int, Any] | None:
+        self._skip(JSON_SPACE + ",")
+        if self._text[:1] in ("]", ""):
+            return None
+        line = self._line
+        while True:
+            try:
+                item, end = self._json.raw_decode(self._text)
+            except (ValueError, RecursionError):
+                if len(self._text) > LONGEST or not self._more():
+                    return line, _Broken()
+            else:
+                self._drop(end)
+                return line, item
+
+    def _skip(self, characters: str) -> None:
+        while True:
+            rest = self._text.lstrip(characters)
+            self._drop(len(self._text) - len(rest))
+            if rest or not self._more():
+                return
+
+    def _drop(self, length: int) -> None:
+        self._line += self._text.count("\n", 0, length)
+        self._text = self._text[length:]
+
+    def _more(self) -> bool:
+        """As much again as there is, so that a long item is not tried over and over."""
+        part = self._file.read(max(PART, len(self._text)))
+        try:
+            self._text += self._decode(part)
+        except UnicodeDecodeError:
+            return False
+        return bool(part)
+
+
+def _without_quotes(error: Exception) -> str:
+    return str(error).partition(":")[0]

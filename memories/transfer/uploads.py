@@ -1,0 +1,231 @@
+"""Imports that somebody watches: the file is kept until it has been imported, its progress and report on a job.
+
+A small file is dealt with at once, a large one by the worker. The job keeps counts, lines and reasons, never what a
+memory says; the file is removed as soon as it is done with, and after a day in any case.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import IO, Any, cast
+from uuid import UUID
+
+from django.conf import settings
+from django.core.files import File
+from django.core.files.storage import default_storage
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from procrastinate.contrib.django import app
+
+from accounts.access import Actor, Scope
+from memories.embedding.backfill import find_job
+from memories.models import Job
+from memories.transfer.formats.reading import FORMATS, Format
+from memories.transfer.importing import Report, import_file
+from memoryconsole.errors import Conflict, Invalid, NotFound
+from memoryconsole.ids import uuid7
+from memoryconsole.streams import Limited, safe_name
+
+KIND = "import-memories"
+FOLDER = "imports"
+KEPT = timedelta(days=1)
+# Small enough for a request to wait for.
+AT_ONCE = 1024 * 1024
+STOPPED = "Something went wrong on the server. What was imported until then stays; import the file again to go on."
+QUOTED = re.compile(r"“[^”]*”")
+
+
+def format_named(word: str) -> Format | None:
+    """The format somebody asked for; None to find it out."""
+    if word in ("", "auto"):
+        return None
+    for format in FORMATS:
+        if format == word:
+            return format
+    raise Invalid({"format": [f"Choose one of: {', '.join(FORMATS)}."]})
+
+
+def keep_upload(
+    scope: Scope, stream: Any, *, name: str, format: Format | None, dry_run: bool, may_confirm: bool = False
+) -> Job:
+    """Store the file and make the job of importing it, which nobody has started yet.
+
+    With `may_confirm` the file stays after a dry run, for `confirm`.
+    """
+    scope.require_write()
+    path = _saved(f"{FOLDER}/{scope.instance.id}/{uuid7()}", stream)
+    payload = {
+        "path": path,
+        "name": safe_name(name),
+        "format": format or "",
+        "dryRun": dry_run,
+        "mayConfirm": may_confirm,
+        "started": timezone.now().isoformat(),
+    }
+    return Job.objects.create(
+        instance=scope.instance,
+        kind=KIND,
+        actor=str(scope.actor)[:200],
+        payload=payload,
+        total=default_storage.size(path),
+        created_at=timezone.now(),
+    )
+
+
+def _saved(path: str, stream: Any) -> str:
+    try:
+        return default_storage.save(path, File(cast(IO[bytes], Limited(stream, settings.IMPORT_MAX_BYTES))))
+    except BaseException:
+        remove(path)
+        raise
+
+
+def start(scope: Scope, job: Job) -> Job:
+    """At once when it is small, else by the worker."""
+    if job.total <= AT_ONCE:
+        run_import(scope, job)
+    else:
+        _queue(scope, job)
+    return find_job(scope, job.id)
+
+
+def _queue(scope: Scope, job: Job) -> None:
+    actor = scope.actor
+    app.configure_task("import_memories", lock=f"import {scope.instance.id}").defer(
+        instance_id=str(scope.instance.id),
+        job_id=str(job.id),
+        path=job.payload["path"],
+        actor={"kind": actor.kind, "name": actor.name, "is_superadmin": actor.is_superadmin},
+    )
+
+
+def find_import(scope: Scope, raw_id: object) -> Job:
+    job = find_job(scope, raw_id)
+    if job.kind != KIND:
+        raise NotFound("There is no such import in this instance.")
+    return job
+
+
+def confirm(scope: Scope, raw_id: object) -> Job:
+    """After a dry run: do it."""
+    scope.require_write()
+    with transaction.atomic():
+        job = _imports(scope, find_import(scope, raw_id).id).select_for_update().get()
+        if job.state != Job.State.DONE or not job.payload.get("dryRun") or not job.payload.get("path"):
+            raise Conflict("This import is going on, is done, or its file is gone. Upload the file again.")
+        payload = {name: value for name, value in job.payload.items() if name != "report"}
+        payload |= {"dryRun": False, "started": timezone.now().isoformat()}
+        _imports(scope, job.id).update(payload=payload, state=Job.State.QUEUED, done=0, finished_at=None)
+        job.payload = payload
+        if job.total > AT_ONCE:
+            _queue(scope, job)
+    if job.total <= AT_ONCE:
+        run_import(scope, job)
+    return find_job(scope, job.id)
+
+
+def discard(scope: Scope, raw_id: object) -> None:
+    """Forget an upload that is not wanted after all."""
+    scope.require_write()
+    job = find_import(scope, raw_id)
+    if job.state in (Job.State.DONE, Job.State.FAILED):
+        _imports(scope, job.id).delete()
+        remove(job.payload.get("path", ""))
+
+
+def run_import(scope: Scope, job: Job) -> None:
+    """Import the job's file, and write on the job how far it is and what came of it."""
+    rows = _imports(scope, job.id)
+    payload = dict(job.payload)
+    rows.update(state=Job.State.RUNNING, error="")
+
+    def progress(report: Report, position: int) -> None:
+        rows.update(done=min(position, job.total), payload={**payload, "report": report_json(report)})
+
+    try:
+        with default_storage.open(payload["path"], "rb") as file:
+            report = _import(scope, file, payload, progress)
+    except (Invalid, FileNotFoundError) as problem:
+        reason = problem.detail if isinstance(problem, Invalid) else "The file is gone. Upload it again."
+        _end(rows, payload, Job.State.FAILED, error=reason)
+        return
+    except Exception:
+        rows.update(state=Job.State.FAILED, error=STOPPED, finished_at=timezone.now())
+        raise
+    _end(rows, {**payload, "report": report_json(report)}, Job.State.DONE, done=job.total)
+
+
+def _import(scope: Scope, file: IO[bytes], payload: dict[str, Any], progress: Any) -> Report:
+    return import_file(
+        scope,
+        file,
+        format_named(payload["format"]),
+        dry_run=payload["dryRun"],
+        started=datetime.fromisoformat(payload["started"]),
+        progress=progress,
+    )
+
+
+def _end(rows: QuerySet[Job], payload: dict[str, Any], state: str, **fields: Any) -> None:
+    """A dry run keeps its file for the import that may follow."""
+    path = payload["path"]
+    is_done_with = state == Job.State.FAILED or not (payload["dryRun"] and payload["mayConfirm"])
+    if is_done_with:
+        payload = {**payload, "path": ""}
+    rows.update(state=state, payload=payload, finished_at=timezone.now(), **fields)
+    if is_done_with:
+        remove(path)
+
+
+def actor_from(described: dict[str, Any]) -> Actor:
+    """Whoever started it, as the worker acts for them."""
+    kind = described.get("kind")
+    return Actor(
+        kind=kind if kind in ("user", "key", "shell") else "job",
+        name=str(described.get("name", "import")),
+        is_superadmin=bool(described.get("is_superadmin")),
+        all_instances=True,
+    )
+
+
+def report_json(report: Report) -> dict[str, Any]:
+    """Lines and reasons; what was quoted from the file is left out."""
+    found = asdict(report)
+    problems = [{"line": each["line"], "errors": _unquoted(each["errors"])} for each in found.pop("problems")]
+    public = {"left_out": "leftOut", "dropped_links": "droppedLinks"}
+    return {**{public.get(name, name): value for name, value in found.items()}, "problems": problems}
+
+
+def _unquoted(errors: dict[str, list[str]]) -> dict[str, list[str]]:
+    return {field[:100]: [QUOTED.sub("“…”", reason) for reason in reasons] for field, reasons in errors.items()}
+
+
+def _imports(scope: Scope, id: UUID) -> QuerySet[Job]:
+    return Job.objects.filter(instance=scope.instance, id=id, kind=KIND)
+
+
+def remove(path: str) -> None:
+    if path:
+        with suppress(FileNotFoundError):
+            default_storage.delete(path)
+
+
+def remove_forgotten() -> int:
+    """Files that nobody has confirmed for a day, or whose job is gone."""
+    removed = 0
+    for path in _stored():
+        if default_storage.get_modified_time(path) < timezone.now() - KEPT:
+            remove(path)
+            removed += 1
+    return removed
+
+
+def _stored() -> Iterator[str]:
+    if not default_storage.exists(FOLDER):
+        return
+    for instance in default_storage.listdir(FOLDER)[0]:
+        for name in default_storage.listdir(f"{FOLDER}/{instance}")[1]:
+            yield f"{FOLDER}/{instance}/{name}"

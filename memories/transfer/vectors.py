@@ -1,0 +1,75 @@
+"""Vectors that come with memories from a file: used when the model that made them is the one the instance wants."""
+
+import struct
+from base64 import b64decode
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import connection
+
+from accounts.access import Scope
+from instances.models import Instance
+from memories.embedding.embedder import model_of
+from memories.models import DIMENSIONS, Memory
+from memories.transfer.formats.row import Vectors
+
+NUMBERS = struct.Struct(f">{DIMENSIONS}e")
+
+STORE = """
+INSERT INTO memories_embedding (instance_id, chunk_id, generation, memory_id, live, vector)
+SELECT %(instance)s, c.id, %(generation)s, c.memory_id, c.live, new.vector::halfvec(1536)
+FROM unnest(%(memories)s::uuid[], %(hashes)s::text[], %(vectors)s::text[]) AS new (memory_id, text_hash, vector)
+JOIN memories_chunk c ON c.instance_id = %(instance)s AND c.memory_id = new.memory_id AND c.version_id IS NULL
+     AND c.text_hash = decode(new.text_hash, 'hex')
+ON CONFLICT DO NOTHING
+"""
+READY = """
+UPDATE memories_memory m SET embedding = 'ready'
+WHERE m.instance_id = %(instance)s AND m.id = ANY(%(memories)s::uuid[]) AND (
+    SELECT true FROM memories_chunk c
+    WHERE c.instance_id = %(instance)s AND c.memory_id = m.id AND c.version_id IS NULL AND (
+        SELECT true FROM memories_embedding e
+        WHERE e.instance_id = %(instance)s AND e.chunk_id = c.id AND e.generation = %(generation)s
+    ) IS NULL
+    LIMIT 1
+) IS NULL
+"""
+
+
+def store_vectors(scope: Scope, brought: Sequence[tuple[Memory, Vectors | None]]) -> None:
+    instance = scope.instance
+    model = model_of(instance)
+    usable = [
+        (memory, text_hash, _written(vector))
+        for memory, vectors in brought
+        if vectors and model and vectors.model == model and instance.embedding_model in ("", model)
+        for text_hash, vector in vectors.by_text.items()
+    ]
+    usable = [each for each in usable if each[2]]
+    if not usable:
+        return
+    _begin(instance, model)
+    named: dict[str, Any] = {
+        "instance": instance.id,
+        "generation": instance.embedding_generation,
+        "memories": [memory.id for memory, _, _ in usable],
+        "hashes": [text_hash for _, text_hash, _ in usable],
+        "vectors": [vector for _, _, vector in usable],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(STORE, named)
+        cursor.execute(READY, named)
+
+
+def _begin(instance: Instance, model: str) -> None:
+    """The first vectors of an instance say which model it uses."""
+    if not instance.embedding_model:
+        Instance.objects.filter(id=instance.id, embedding_model="").update(embedding_model=model)
+        instance.refresh_from_db(fields=["embedding_model", "embedding_generation"])
+
+
+def _written(vector: str) -> str:
+    """As PostgreSQL reads it; empty for what is no direction: nothing can be near to it."""
+    numbers = NUMBERS.unpack(b64decode(vector))
+    is_finite = all(abs(x) <= 65504 for x in numbers)
+    return "[" + ",".join(f"{x:.6g}" for x in numbers) + "]" if is_finite and any(numbers) else ""
