@@ -5,7 +5,7 @@ not shared along.
 """
 
 from memories.models import Memory
-from memories.search.words_sql import MATCHED_SCOPED, SCORED, TERM, TYPED
+from memories.search.words_sql import MATCHED_SCOPED, POINT, SCORED, TERM, TYPED
 from memoryconsole.reading import columns_of
 
 SCOPE = """
@@ -52,9 +52,11 @@ JOIN allowed a ON a.id = h.memory_id
 JOIN memories_memory m ON m.instance_id = a.instance_id AND m.id = a.id
 LEFT JOIN LATERAL (
     SELECT c.content, ARRAY(SELECT t.word FROM term t WHERE c.words @@ t.wanted) AS matched
-    FROM memories_chunk c
+    FROM memories_chunk c LEFT JOIN memories_embedding e ON e.instance_id = a.instance_id AND e.chunk_id = c.id
+         AND e.generation = (SELECT generation FROM comparable k WHERE k.instance_id = a.instance_id)
     WHERE c.instance_id = a.instance_id AND c.memory_id = a.id AND c.live
-    ORDER BY (SELECT count(*) FROM term t WHERE c.words @@ t.wanted) DESC, c.position
+    ORDER BY (SELECT count(*) FROM term t WHERE c.words @@ t.wanted) DESC,
+             e.vector <=> (SELECT wanted FROM point), c.position
     LIMIT 1
 ) AS best ON true
 """
@@ -63,6 +65,7 @@ LEFT JOIN LATERAL (
 def shared_statement(allowed: str) -> str:
     return "".join(
         [
+            POINT,
             TYPED,
             SCOPE.format(allowed=allowed),
             TERM,

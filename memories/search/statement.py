@@ -13,7 +13,7 @@ from memories.models import Memory
 from memories.search.narrowing import Narrowing
 from memories.search.sizes import SCOPED, WHOLE, WIDE
 from memories.search.sketches import SCANNED, VectorIndex, indexed, lost, near, nearest, since
-from memories.search.words_sql import KEYWORD_DEPTH, MERGED_DEPTH, NO_WORDS, SCOPE, TYPED, UNSPACED, word_list
+from memories.search.words_sql import KEYWORD_DEPTH, MERGED_DEPTH, NO_WORDS, POINT, SCOPE, UNSPACED, word_list
 from memoryconsole.reading import columns_of
 
 # Taken from the first places of the two plain lists; the context list weighs more, and reaches deeper.
@@ -222,7 +222,8 @@ fused AS MATERIALIZED (
 ),
 """
 
-# One page of hits, each with its best chunk and the words found in it.
+# One page of hits, each with its best chunk and the words found in it: the chunk that says most of them, or else the
+# nearest.
 PAGE = """
 page AS MATERIALIZED (
     SELECT f.*, f.vector_rrf + f.keyword_rrf + f.context_rrf AS final
@@ -235,9 +236,11 @@ SELECT p.memory_id, p.vector_rank, p.similarity, p.vector_rrf, p.keyword_rank, p
 FROM page p JOIN memories_memory m ON m.instance_id = %(instance)s::uuid AND m.id = p.memory_id
 LEFT JOIN LATERAL (
     SELECT c.content, c.version_id, ARRAY(SELECT t.word FROM term t WHERE c.words @@ t.wanted) AS matched
-    FROM memories_chunk c
+    FROM memories_chunk c LEFT JOIN memories_embedding e ON e.instance_id = %(instance)s::uuid AND e.chunk_id = c.id
+         AND e.generation = %(generation)s::smallint
     WHERE c.instance_id = %(instance)s::uuid AND c.memory_id = p.memory_id AND (c.live OR %(superseded)s::boolean)
-    ORDER BY (SELECT count(*) FROM term t WHERE c.words @@ t.wanted) DESC, c.live DESC, c.position
+    ORDER BY (SELECT count(*) FROM term t WHERE c.words @@ t.wanted) DESC, c.live DESC,
+             e.vector <=> (SELECT wanted FROM point), c.position
     LIMIT 1
 ) AS best ON true
 ORDER BY p.final DESC, p.memory_id DESC
@@ -270,7 +273,7 @@ def statement(
         unspaced=UNSPACED,
     )
     parts = [
-        TYPED,
+        POINT,
         narrowing.step,
         SCOPE if form == SCOPED else "",
         NO_WORDS if is_vector else word_list(form, narrowing, word_depth),

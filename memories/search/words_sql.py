@@ -17,10 +17,15 @@ def quoted(word: str) -> str:
     return rf"'''' || replace(replace({word}, '\', '\\'), '''', '''''') || ''''"
 
 
+# Every statement begins with it, whether there is a vector or not.
+POINT = """
+WITH point AS MATERIALIZED (SELECT %(vector)s::halfvec(1536) AS wanted),
+"""
+
 # The query's words, cut by the function that cut the chunks. The word still being typed counts from its beginning,
 # and so do words that are nowhere as a whole.
 TYPED = """
-WITH typed AS MATERIALIZED (
+typed AS MATERIALIZED (
     SELECT word, {quoted} AS quoted, ':' AS sign
     FROM unnest(tsvector_to_array(memories_words(%(language)s::text::regconfig, '', %(text)s::text, ''))) AS word
     UNION ALL
@@ -35,7 +40,6 @@ asked AS MATERIALIZED (
     UNION ALL
     SELECT word FROM typed WHERE %(text)s::text ~ '{unspaced}' AND word ~ '^({unspaced})$'
 ),
-point AS MATERIALIZED (SELECT %(vector)s::halfvec(1536) AS wanted),
 average AS MATERIALIZED (
     SELECT greatest(avg(length), 1)::float8 AS length
     FROM (SELECT length FROM memories_chunk WHERE instance_id = %(instance)s::uuid ORDER BY id LIMIT 300) AS sample
@@ -142,8 +146,7 @@ scored AS MATERIALIZED (
 """
 
 NO_WORDS = """
-term AS MATERIALIZED (SELECT word, quoted, sign, quoted::tsquery AS wanted FROM typed WHERE false),
-scored AS MATERIALIZED (SELECT NULL::uuid AS memory_id, NULL::float8 AS score WHERE false),
+term AS MATERIALIZED (SELECT NULL::text AS word, NULL::tsquery AS wanted WHERE false),
 """
 
 # A memory counts as its best chunk does.
@@ -160,7 +163,7 @@ keyword AS MATERIALIZED (
 
 
 def word_list(form: str, narrowing: Narrowing, depth: int) -> str:
-    return _scored(form, narrowing) + KEYWORD.format(keyword_depth=depth)
+    return TYPED + _scored(form, narrowing) + KEYWORD.format(keyword_depth=depth)
 
 
 def _scored(form: str, narrowing: Narrowing) -> str:

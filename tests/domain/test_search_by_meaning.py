@@ -152,3 +152,13 @@ def test_matched_words_are_told(bot: Instance) -> None:
     (hit,) = find(bot, "green coffee teas").hits
     assert sorted(hit.found.matched) == ["green", "tea"]
     assert hit.found.worded == 1
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "vector"])
+def test_a_long_memory_shows_the_part_that_is_near(bot: Instance, openai: OpenAIServer, mode: Any) -> None:
+    parts = [f"{subject} " * 300 for subject in ("The invoice is overdue.", "The dog sleeps.", "The train leaves.")]
+    make_memory(bot, "\n\n".join(parts))
+    embed(bot)
+    [hit] = find(bot, "puppy", mode=mode).hits
+    assert "dog" in (hit.found.content or "")
+    assert "invoice" not in (hit.found.content or "")

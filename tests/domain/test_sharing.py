@@ -18,6 +18,7 @@ from memories.store import find_memory
 from memoryconsole.errors import NotFound
 from memoryconsole.inputs import read
 from tests.factories import make_instance, make_key, make_memory, make_user, scope_of
+from tests.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.django_db
 
@@ -178,3 +179,15 @@ def test_vectors_of_another_model_are_not_compared(sales: Instance, support: Ins
     Instance.objects.filter(id=support.id).update(embedding_model="text-embedding-3-small")
     (hit,) = [hit for hit in found(sales, "greenish beverage") if hit.origin]
     assert hit.found.similarity is None, "found by its words alone"
+
+
+def test_a_long_memory_of_others_shows_the_part_that_is_near(openai: OpenAIServer) -> None:
+    own, other = (make_instance(slug, team="front", organisation="acme") for slug in ("a-bot", "b-bot"))
+    make_memory(own, "The train leaves")
+    parts = [f"{said} " * 300 for said in ("The invoice is overdue.", "The dog sleeps.", "The car is blue.")]
+    make_memory(other, "\n\n".join(parts), visibility="team")
+    for instance in (own, other):
+        embed_pending(scope_of(instance))
+    [content] = [hit.found.content or "" for hit in found(own, "puppy") if hit.origin == other]
+    assert "dog" in content
+    assert "invoice" not in content
