@@ -25,6 +25,7 @@ from memoryconsole.ids import parse_id
 from memoryconsole.inputs import read
 
 SHOWN = 100
+NOTHING_CHOSEN = "Choose what to do with the selected memories."
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ def _wanted(request: ConsoleRequest, action: str) -> tuple[dict[str, Any], dict[
         return {}, {"add_tag" if action == "tag" else "remove_tag": tags[0]}
     if action in {"category", "importance", "role"}:
         return read(MemoryChanges, {action: value}).changed_fields(), {}
-    raise Invalid({"action": ["Choose what to do with the selected memories."]})
+    raise Invalid({"action": [NOTHING_CHOSEN]})
 
 
 def _selection(request: ConsoleRequest) -> Selection:

@@ -16,6 +16,7 @@ from memories.paging import Page
 from memories.review import duplicates
 from memories.review.duplicates import NEAREST, Kind, Likeness
 from memories.review.pairing import KIND, ask_for_pairs
+from memories.views.bulk import NOTHING_CHOSEN
 from memories.views.editing import counted
 from memoryconsole.errors import Conflict, Invalid, NotFound
 from memoryconsole.ids import parse_id
@@ -91,6 +92,8 @@ def duplicate_bulk(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         messages.success(request, f"Merged {counted(merged, 'duplicate', 'duplicates')} into the older ones.{note}")
     elif request.POST.get("action") == "keep":
         messages.success(request, f"Kept both of {counted(duplicates.keep_both(scope, chosen), 'pair', 'pairs')}.")
+    else:
+        messages.warning(request, NOTHING_CHOSEN)
     return redirect(_list_url(request))
 
 

@@ -15,6 +15,7 @@ from memories.forms import MergeForm, ReviewForm
 from memories.models import Memory
 from memories.review import inbox
 from memories.review.inbox import Waiting, Why
+from memories.views.bulk import NOTHING_CHOSEN
 from memories.views.editing import counted, said
 from memories.views.listing import conversations_of
 from memoryconsole.errors import Conflict, Invalid, NotFound
@@ -86,6 +87,8 @@ def review_bulk(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     elif action == "reject":
         receipt = inbox.reject(scope, chosen)
         messages.success(request, f"{said(receipt)}{_not_there(len(chosen) - receipt.deleted)}")
+    else:
+        messages.warning(request, NOTHING_CHOSEN)
     return redirect(_list_url(request))
 
 

@@ -94,6 +94,14 @@ document.addEventListener("input", (event) => {
   if (target.matches("[data-tag-input]") && target.value.trim() && (event.inputType ?? "insertReplacementText") === "insertReplacementText") addTag(target);
 });
 
+// Where many are selected, Enter presses no button but the one a field names.
+document.addEventListener("keydown", (event) => {
+  const { key, target } = event;
+  if (key !== "Enter" || !target.matches("[data-selection] input")) return;
+  event.preventDefault();
+  if (target.dataset.enter && target.value.trim()) document.getElementById(target.dataset.enter).click();
+});
+
 // "/" goes to the search box, unless it is being typed.
 const isTyping = (element) => element.matches("input:not([type=checkbox]), textarea, select") || element.isContentEditable;
 document.addEventListener("keydown", (event) => {

@@ -125,6 +125,40 @@ def test_bulk_change_of_single_rows(console: Console, page: Page) -> None:
     assert console.api("GET", f"/memories?instanceId={slug}&category=decision")["total"] == 2
 
 
+def test_enter_adds_a_tag_and_changes_nothing_else(console: Console, page: Page) -> None:
+    slug = console.instance("enter-bot", *facts(2, tags=["old"]))
+    page.goto(f"/memory?instance={slug}")
+    box = page.locator("input[name=ids]").nth(0)
+    box.focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("1 selected")).to_be_visible()
+    page.get_by_label("Tag to add").press("Enter")
+    expect(page.get_by_text("1 selected")).to_be_visible()
+    page.get_by_label("Tag to add").fill("new")
+    page.get_by_label("Tag to add").press("Enter")
+    expect(page.get_by_text("Changed 1 memory.")).to_be_visible()
+    page.locator("a.memory-text").nth(0).click()
+    page.get_by_label("Add a tag").fill("newest")
+    page.get_by_label("Add a tag").press("Enter")
+    expect(page.locator("#tags").get_by_role("link", name="newest")).to_be_visible()
+    memories = console.api("GET", f"/memories?instanceId={slug}")["memories"]
+    assert sorted((memory["category"], *sorted(memory["tags"])) for memory in memories) == [
+        ("fact", "new", "newest", "old"),
+        ("fact", "old"),
+    ]
+
+
+def test_enter_twice_on_the_bin_deletes_nothing(console: Console, page: Page) -> None:
+    slug = console.instance("careful-bot", *facts(1))
+    page.goto(f"/memory?instance={slug}")
+    page.get_by_role("link", name="Delete").first.press("Enter")
+    expect(page.get_by_role("dialog").get_by_role("link", name="Keep it")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    assert console.api("GET", f"/memories?instanceId={slug}")["total"] == 1
+
+
 def test_everything_works_without_scripts(console: Console, page: Page) -> None:
     slug = console.instance("plain-bot", *facts(30))
     context = page.context.browser.new_context(

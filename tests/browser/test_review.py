@@ -99,3 +99,13 @@ def test_it_works_without_scripts(console: Console, page: Page) -> None:
     plain.get_by_role("button", name="Merge").click()
     expect(plain.get_by_text("Merged into “The demo moved”.")).to_be_visible()
     context.close()
+
+
+def test_enter_on_a_box_decides_nothing(console: Console, page: Page) -> None:
+    page.goto(waiting(console, "enter-inbox-bot", 1))
+    page.locator("input[name=ids]").nth(0).focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("1 selected")).to_be_visible()
+    expect(page.locator("[data-row]")).to_have_count(2)
+    assert contents(console, "enter-inbox-bot") == ["The demo is on Monday"]

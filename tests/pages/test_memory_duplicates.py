@@ -105,6 +105,7 @@ def test_many_at_once(alice: Client, support: Instance, pair: DuplicatePair) -> 
     bulk = "/memory/duplicates/bulk?instance=support-bot"
     ids = [str(pair.id), str(conflict.id)]
     assert "Nothing is selected." in alice.post(bulk, {"action": "merge"}, follow=True).content.decode()
+    assert "Choose what to do" in alice.post(bulk, {"ids": ids}, follow=True).content.decode()
     html = alice.post(bulk, {"action": "merge", "ids": ids}, follow=True).content.decode()
     assert "Merged 1 duplicate into the older ones. 1 must be looked at one by one" in html
     assert Memory.objects.filter(listed=True).count() == 3

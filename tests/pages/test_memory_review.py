@@ -163,6 +163,7 @@ def test_many_at_once(alice: Client, support: Instance) -> None:
     bulk = "/memory/review/bulk?instance=support-bot"
     ids = [str(memory.id) for memory in memories]
     assert "Nothing is selected." in alice.post(bulk, {"action": "approve"}, follow=True).content.decode()
+    assert "Choose what to do" in alice.post(bulk, {"ids": ids}, follow=True).content.decode()
     html = alice.post(bulk, {"action": "approve", "ids": ids[:2]}, follow=True).content.decode()
     assert "Approved 2 memories." in html
     question = alice.post(bulk, {"action": "reject", "ids": ids}).content.decode()
