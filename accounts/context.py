@@ -50,12 +50,14 @@ def console(request: HttpRequest) -> dict[str, Any]:
         if user.is_superadmin or not link.for_superadmins
     ]
     section = next((link for link in NAVIGATION if link.name == name and link.has_instance), None)
+    # From the settings of one instance the picker leads to those of another.
+    picked = "/instances/settings" if name == "instances" and instance else "/memory"
     theme = request.COOKIES.get("theme", "")
     return {
         "instances": instances,
         "instance": instance,
         "picked_id": instance.id if instance else user.last_instance_id,
         "navigation": links,
-        "section": section or Link(name, "", "", "/memory"),
+        "section": section or Link(name, "", "", picked),
         "theme": theme if theme in {"light", "dark"} else "",
     }

@@ -45,6 +45,12 @@ def instance_new(request: ConsoleRequest) -> HttpResponse:
     return render(request, template, {"form": form})
 
 
+@require_GET
+def settings_of_picked(request: ConsoleRequest) -> HttpResponse:
+    """Where the picker of instances leads from one instance's settings: to those of another one."""
+    return redirect(f"/instances/{_open(request, request.GET.get('instance', '')).instance.slug}/settings")
+
+
 @sensitive_post_parameters("openai_key")
 @require_http_methods(["GET", "POST"])
 def instance_settings(request: ConsoleRequest, slug: str) -> HttpResponse:

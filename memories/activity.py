@@ -20,6 +20,7 @@ from memories.learning import follow_up
 from memories.models import Job
 from memories.paging import Order, Page, page_of, read_cursor, write_cursor
 from memories.review import pairing
+from memories.transfer import uploads
 from memoryconsole.errors import Conflict
 from memoryconsole.ids import first_id_at
 from memoryconsole.inputs import Input
@@ -32,6 +33,7 @@ KINDS = {
     "tell-episode": "Remember an episode",
     "embed-memories": "Make vectors",
     "find-duplicates": "Find duplicates",
+    uploads.KIND: "Import memories",
 }
 # What the worker calls them (memories/jobs.py).
 TASKS = {**follow_up.TASKS, "embed-memories": "embed_memories", "find-duplicates": "find_duplicates"}
@@ -108,6 +110,8 @@ def retry(scope: Scope, raw_id: object) -> Job | None:
     job = find_job(scope, raw_id)
     if job.state != Job.State.FAILED:
         raise Conflict("Only what has failed can be tried again.", code="not_failed")
+    if job.kind == uploads.KIND:
+        raise Conflict("The file of a failed import is not kept. Upload it again.", code="not_kept")
     return AGAIN.get(job.kind, follow_up.try_again)(scope, job)
 
 

@@ -16,12 +16,15 @@ from conversations.models import Conversation
 from memories import activity
 from memories.activity import KINDS, UNFINISHED, JobFilters
 from memories.models import Job
+from memories.transfer import uploads
 from memoryconsole import health
 from memoryconsole.errors import Conflict, Invalid
 from memoryconsole.inputs import read
 
 SIZE = 25
 COUNTED = ("created", "updated", "flagged", "seen", "duplicates", "conflicts")
+# Of an import, in the names of its report.
+IMPORTED = {"created": "created", "existing": "already there", "leftOut": "left out", "invalid": "with problems"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +39,21 @@ class ShownJob:
         return KINDS.get(self.job.kind, self.job.kind)
 
     @property
+    def is_import(self) -> bool:
+        """Its progress is counted in bytes."""
+        return self.job.kind == uploads.KIND
+
+    @property
     def is_unfinished(self) -> bool:
         return self.job.state in UNFINISHED
 
     @property
     def counts(self) -> list[tuple[int, str]]:
         """What came of it, leaving out what did not."""
+        if self.is_import:
+            report = self.job.payload.get("report", {})
+            names = IMPORTED | {"created": "to be created"} if self.job.payload.get("dryRun") else IMPORTED
+            return [(n, names[name]) for name in names if (n := report.get(name, 0))]
         return [(n, name) for name in COUNTED if (n := self.job.result.get(name, 0))]
 
     @property

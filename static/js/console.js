@@ -16,6 +16,21 @@ const changeTheme = () => {
   remember("theme", root.dataset.theme);
 };
 
+// A page that is gone back to is about the instance it was about.
+addEventListener("pageshow", () => document.querySelector(".picker")?.reset());
+
+// On a narrow screen the navigation is wider than the screen.
+document.querySelector(".side [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
+// "Show all" is for texts that are cut off, which depends on how wide the screen is.
+const offerWholeTexts = () => {
+  for (const more of document.querySelectorAll(".unclamp:not([open])")) {
+    const text = more.parentElement.querySelector(".memory-text");
+    more.hidden = text.scrollHeight <= text.clientHeight;
+  }
+};
+addEventListener("resize", offerWholeTexts);
+
 const updateSelection = (form) => {
   const boxes = [...form.querySelectorAll("input[name=ids]")];
   const checked = boxes.filter((box) => box.checked);
@@ -119,6 +134,7 @@ document.addEventListener("htmx:afterSwap", (event) => {
 });
 
 document.addEventListener("htmx:load", (event) => {
+  offerWholeTexts();
   const form = event.target.closest?.("[data-selection]") || event.target.querySelector?.("[data-selection]");
   if (form) updateSelection(form);
 });

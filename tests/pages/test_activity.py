@@ -25,11 +25,11 @@ def learn(bot: Instance, **fields: object) -> Job:
     now = timezone.now()
     return Job.objects.create(
         instance=bot,
-        kind="extract-memories",
         actor="key crm",
         conversation_id=conversation.id,
         created_at=now,
         **{
+            "kind": "extract-memories",
             "state": "done",
             "result": {"created": 3, "updated": 1, "flagged": 0, "seen": 2},
             "tokens": 1234,
@@ -121,3 +121,22 @@ def test_strangers(mallory: Client, support: Instance, sales: Instance) -> None:
     for slug in ("support-bot", "sales-bot"):
         assert mallory.post(f"/activity/{failed.id}/retry?instance={slug}").status_code == 404
     assert not Job.objects.filter(state="queued").exists()
+
+
+def test_an_import_says_what_came_of_it(alice: Client, support: Instance) -> None:
+    report = {"rows": 4, "created": 2, "existing": 1, "leftOut": 0, "invalid": 1}
+    fields = {"kind": "import-memories", "done": 7402, "total": 7402, "result": {}, "tokens": 0}
+    job = learn(support, **{**fields, "payload": {"report": report, "dryRun": False}})
+    html = page(alice)
+    assert f'<a href="/memory/import/{job.id}?instance=support-bot">Import memories</a>' in html
+    assert "2 created, 1 already there, 1 with problems" in html
+    assert "7,402" not in html
+    Job.objects.update(payload={"report": report, "dryRun": True})
+    assert "2 to be created" in page(alice, f"{PAGE}&kind=import-memories")
+
+
+def test_a_failed_import_cannot_be_tried_again(alice: Client, support: Instance) -> None:
+    job = learn(support, kind="import-memories", state="failed", payload={}, error="The file is gone.")
+    assert "Try again" not in page(alice)
+    response = alice.post(f"/activity/{job.id}/retry?instance=support-bot", follow=True)
+    assert "Upload it again." in response.content.decode()

@@ -181,3 +181,15 @@ def test_azure_without_a_deployment_for_chat_is_warned_about(alice: Client, supp
     assert "AZURE_OPENAI_CHAT_DEPLOYMENT" in alice.get(URL).content.decode()
     settings.AZURE_OPENAI_CHAT_DEPLOYMENT = "fast"
     assert "AZURE_OPENAI_CHAT_DEPLOYMENT" not in alice.get(URL).content.decode()
+
+
+def test_the_picker_leads_from_settings_to_settings(superadmin: Client, support: Instance, sales: Instance) -> None:
+    assert 'action="/instances/settings"' in superadmin.get(URL).content.decode()
+    response = superadmin.get("/instances/settings?instance=sales-bot")
+    assert (response.status_code, response.headers["Location"]) == (302, "/instances/sales-bot/settings")
+
+
+def test_the_picker_leads_nobody_elsewhere(alice: Client, support: Instance, sales: Instance) -> None:
+    for slug in ("sales-bot", "nobody", "//evil.example"):
+        assert alice.get("/instances/settings", {"instance": slug}).status_code == 404
+    assert alice.get("/instances/settings").status_code in (400, 404)

@@ -21,7 +21,7 @@ def test_the_list_shows_one_s_own_instances(alice: Client, support: Instance, sa
 
     assert 'aria-label="4 memories of support-bot"' in page
     assert "sales-bot" not in page
-    assert "No API key" in page
+    assert "No OpenAI key" in page
     assert 'href="/instances/support-bot/settings#openai-key"' in page
     assert "/instances/new" not in page
 
