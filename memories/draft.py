@@ -18,7 +18,8 @@ from pydantic import (
 from memories.evidence import check_key, tidy_evidence
 from memories.models import MAX_CONTENT, MAX_SUMMARY, MAX_TAG, MAX_TAGS
 from memories.vocabulary import Category, Role, Visibility, category_named, role_named
-from memoryconsole.inputs import Fraction, Input, Moment, Number, Text, no_nul
+from memoryconsole.inputs import Fraction, Input, Moment, Number, Text, no_nul, snake_name
+from memoryconsole.scrub import scrub
 
 MAX_EVIDENCE = 20
 MAX_EVIDENCE_SIZE = 20_000
@@ -53,11 +54,24 @@ def _texts_in(value: object, depth: int) -> Iterator[str]:
 
 
 def _category(word: object) -> Category:
-    return category_named(str(word))[0]
+    return category_named(_text(word))[0]
 
 
 def _role(word: object) -> Role:
-    return role_named(str(word))
+    return role_named(_text(word))
+
+
+def _text(word: object) -> str:
+    if not isinstance(word, str):
+        raise ValueError("Enter text.")
+    return word
+
+
+def _no_credential(key: str) -> str:
+    """What is replaced in a text would make one key of two."""
+    if found := scrub(key)[1]:
+        raise ValueError(f"This looks like a credential ({found[0]}), which is no name for a memory.")
+    return key
 
 
 Content = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_CONTENT)]
@@ -72,7 +86,7 @@ Source = Annotated[Text, StringConstraints(min_length=1, max_length=32)]
 Evidence = Annotated[
     dict[str, Any], Field(max_length=MAX_EVIDENCE), AfterValidator(_storable), AfterValidator(tidy_evidence)
 ]
-Key = Annotated[Name, AfterValidator(check_key)]
+Key = Annotated[Name, AfterValidator(check_key), AfterValidator(_no_credential)]
 CategoryWord = Annotated[Category, BeforeValidator(_category, json_schema_input_type=str)]
 RoleWord = Annotated[Role, BeforeValidator(_role, json_schema_input_type=str)]
 Ids = Annotated[list[UUID], Field(max_length=100)]
@@ -108,7 +122,10 @@ class MemoryDraft(Input):
     @model_validator(mode="before")
     @classmethod
     def _other_words(cls, data: Any) -> Any:
-        return resolve_words(data)
+        """Null is nothing, wherever nothing is a value."""
+        if not isinstance(data, dict):
+            return data
+        return resolve_words({k: v for k, v in data.items() if v is not None or snake_name(k) not in EMPTY})
 
     @field_validator("owner")
     @classmethod
@@ -143,36 +160,46 @@ class MemoryChanges(Input):
     @model_validator(mode="before")
     @classmethod
     def _other_words(cls, data: Any) -> Any:
-        return resolve_words(data)
+        """Null takes a value away."""
+        if not isinstance(data, dict):
+            return data
+        return resolve_words({k: EMPTY.get(snake_name(k)) if v is None else v for k, v in data.items()})
+
+    @field_validator("content", "category", "role", "importance", "confidence", "pinned", "visibility", mode="before")
+    @classmethod
+    def _not_null(cls, value: object) -> object:
+        if value is None:
+            raise ValueError("This may not be null.")
+        return value
 
     def changed_fields(self) -> dict[str, Any]:
-        """The columns to write. Null clears a link or a date and is no value for anything else."""
-        return {
-            name: getattr(self, name)
-            for name in self.model_fields_set - {"supersede_reason"}
-            if name in CLEARABLE or getattr(self, name) is not None
-        }
+        """The columns to write. Null clears a link or a date."""
+        return {name: getattr(self, name) for name in self.model_fields_set - {"supersede_reason"}}
 
 
-CLEARABLE = {"source_conversation_id", "occurred_at", "expires_at"}
-NULL_IS_EMPTY = {"key", "summary", "owner", "channel", "tags", "sourceMessageIds", "source_message_ids", "evidence"}
+# What these are when nothing is said; others cannot be nothing, or are null then.
+EMPTY: dict[str, Any] = {
+    **dict.fromkeys(("key", "summary", "owner", "channel"), ""),
+    **{"tags": [], "source_message_ids": [], "evidence": {}},
+}
 
 
-def resolve_words(data: Any) -> Any:
+def resolve_words(data: dict[str, Any]) -> Any:
     """Accept the other names of fields, and let a category that implies a role bring it along."""
-    if not isinstance(data, dict):
-        return data
-    data = {name: value for name, value in data.items() if value is not None or name not in NULL_IS_EMPTY}
     for other, name in (("kind", "category"), ("type", "role")):
         if other in data:
             if name in data:
                 raise ValueError(f"Send {name} or {other}, not both.")
             data[name] = data.pop(other)
-    if isinstance(data.get("category"), str) and "role" not in data:
-        try:
-            role = category_named(data["category"])[1]
-        except ValueError:
-            role = None  # the field itself will say what is wrong
-        if role:
-            data["role"] = role
-    return data
+    return with_role_of_category(data)
+
+
+def with_role_of_category(data: Any) -> Any:
+    """Of a note about a skill, for example, that it is a lesson."""
+    if not isinstance(data, dict) or not isinstance(data.get("category"), str) or "role" in data:
+        return data
+    try:
+        role = category_named(data["category"])[1]
+    except ValueError:
+        return data  # the field itself will say what is wrong
+    return {**data, "role": role} if role else data

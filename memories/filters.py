@@ -8,10 +8,10 @@ from uuid import UUID
 from django.db.models import BooleanField, Expression, Q, QuerySet
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
-from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from accounts.access import Scope
-from memories.draft import CategoryWord, Importance, Name, RoleWord, Tag
+from memories.draft import CategoryWord, Importance, Name, RoleWord, Tag, with_role_of_category
 from memories.models import LISTED, Memory
 from memories.vocabulary import EmbeddingState, Status, Visibility
 from memoryconsole.ids import first_id_at
@@ -22,32 +22,46 @@ def _empty_is_none(value: object) -> object:
     return None if value == "" else value
 
 
+def _not_empty(value: object) -> object:
+    """A variable that nobody has set must not mean "any", least of all where something is deleted."""
+    if value == "":
+        raise ValueError("This may not be empty. Leave the filter out to mean any.")
+    return value
+
+
 def _several(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
+# For pages, whose forms send every field.
 Unset = BeforeValidator(_empty_is_none)
+Given = BeforeValidator(_not_empty)
 Label = Annotated[Text, StringConstraints(max_length=32)]
 
 
 class Filters(Input):
     """Every filter narrows; leaving one out means any. What else a query asks for is no filter."""
 
-    category: Annotated[CategoryWord | None, Unset] = None
-    role: Annotated[RoleWord | None, Unset] = None
-    tag: Annotated[list[Tag], BeforeValidator(_several), Field(max_length=10)] = []
-    source: Annotated[Label | None, Unset] = None
-    owner: Annotated[Name | None, Unset] = None
-    visibility: Annotated[Visibility | None, Unset] = None
-    pinned: Annotated[bool | None, Unset] = None
-    min_importance: Annotated[Importance | None, Unset] = None
-    created_after: Annotated[Moment | None, Unset] = None
-    created_before: Annotated[Moment | None, Unset] = None
-    occurred_after: Annotated[Moment | None, Unset] = None
-    occurred_before: Annotated[Moment | None, Unset] = None
-    conversation_id: Annotated[UUID | None, Unset] = None
-    embedding: Annotated[EmbeddingState | None, Unset] = None
-    include_superseded: Annotated[bool | None, Unset] = None
+    category: Annotated[CategoryWord | None, Given] = None
+    role: Annotated[RoleWord | None, Given] = None
+    tag: Annotated[list[Annotated[Tag, Given]], BeforeValidator(_several), Field(max_length=10)] = []
+    source: Annotated[Label | None, Given] = None
+    owner: Annotated[Name | None, Given] = None
+    visibility: Annotated[Visibility | None, Given] = None
+    pinned: Annotated[bool | None, Given] = None
+    min_importance: Annotated[Importance | None, Given] = None
+    created_after: Annotated[Moment | None, Given] = None
+    created_before: Annotated[Moment | None, Given] = None
+    occurred_after: Annotated[Moment | None, Given] = None
+    occurred_before: Annotated[Moment | None, Given] = None
+    conversation_id: Annotated[UUID | None, Given] = None
+    embedding: Annotated[EmbeddingState | None, Given] = None
+    include_superseded: Annotated[bool | None, Given] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _other_words(cls, data: Any) -> Any:
+        return with_role_of_category(data)
 
     def narrowing(self) -> dict[str, Any]:
         """The filters that are set, by public name, as they are written in a query string."""

@@ -327,8 +327,9 @@ MOMENTS = ("createdAfter", "createdBefore", "occurredAfter", "occurredBefore")
 
 
 def read_filters(values: dict[str, Any]) -> Filters:
-    """Filters from a page's query string, where a time without a zone is in the reader's."""
-    return read(Filters, in_readers_zone(values, MOMENTS))
+    """From a page's query string, where what is empty means any, and a time without a zone is in the reader's."""
+    given = {name: value for name, value in values.items() if value != ""}
+    return read(Filters, in_readers_zone(given, MOMENTS))
 
 
 def in_readers_zone(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:

@@ -27,10 +27,10 @@ from memories.vocabulary import EmbeddingState, Status, Visibility
 from memoryconsole.errors import Conflict, Invalid, NotFound
 from memoryconsole.ids import parse_id, uuid7, uuid7_at
 from memoryconsole.reading import columns_of, filled, rows_found
-from memoryconsole.scrub import scrub
+from memoryconsole.scrub import scrub_all
 from memoryconsole.turns import wait_for_turn
 
-SCRUBBED = ("content", "summary", "key", "supersede_reason")
+SCRUBBED = ("content", "summary", "tags", "evidence", "supersede_reason")
 KEY_TAKEN = "memory_active_key_once"
 CHANGED_MEANWHILE = (
     "Somebody changed this memory while you were writing. Compare with the current text, then save again."
@@ -123,8 +123,10 @@ def save_many(
     memories = [build(scope, draft, moment)[0] for draft, moment in zip(drafts, moments, strict=True)]
     try:
         with transaction.atomic():
-            expiry.release_keys(scope, [memory.key for memory in memories])
-            insert(scope, memories)
+            # In the same order whoever sends them, or two lists of the same keys would wait for each other.
+            in_order = sorted(memories, key=lambda memory: (memory.owner, memory.key))
+            expiry.release_keys(scope, [memory.key for memory in in_order])
+            insert(scope, in_order)
     except IntegrityError as error:
         if KEY_TAKEN not in str(error):
             raise
@@ -258,7 +260,7 @@ def _scrub(fields: dict[str, Any]) -> list[str]:
     redacted: list[str] = []
     for name in SCRUBBED:
         if fields.get(name):
-            fields[name], found = scrub(fields[name])
+            fields[name], found = scrub_all(fields[name])
             redacted += found
     return redacted
 

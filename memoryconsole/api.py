@@ -30,6 +30,7 @@ from memoryconsole.errors import InstanceRequired, Invalid, Problem
 
 logger = logging.getLogger(__name__)
 
+DEADLOCK = "40P01"
 SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -56,12 +57,14 @@ class StrictJSONParser(JSONParser):
             raise TooLarge
         try:
             text = raw.decode("utf-8")
-            data = json.loads(text, parse_constant=_no_constant)
+            data = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_each_once)
             if SURROGATE_ESCAPE.search(text):
                 json.dumps(data, ensure_ascii=False).encode("utf-8")
         except UnicodeError:
             raise exceptions.ParseError("The body is not valid UTF-8.", code="invalid_json") from None
-        except (ValueError, RecursionError) as error:
+        except RecursionError:
+            raise exceptions.ParseError("The body is nested too deeply.", code="invalid_json") from None
+        except ValueError as error:
             raise exceptions.ParseError(f"The body is not valid JSON: {error}", code="invalid_json") from None
         return data
 
@@ -75,6 +78,15 @@ class QuickJSONRenderer(JSONRenderer):
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not allowed")
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of two values under one name the last would be taken, and the sender not be told."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is there twice")
+    return found
 
 
 def instance_in(data: dict[str, Any]) -> str:
@@ -113,6 +125,8 @@ def as_problem(error: Exception) -> Problem | None:
         return TooLarge()
     if isinstance(error, SuspiciousOperation | UnreadablePostError):
         return Problem(UNREADABLE["detail"], code=UNREADABLE["code"])
+    if getattr(error.__cause__, "sqlstate", None) == DEADLOCK:
+        return Unavailable("Somebody else is changing the same. Try again.", code="try_again")
     if isinstance(error, OperationalError | InterfaceError | CommandError):
         logger.error("database unavailable: %s", type(error).__name__)
         return Unavailable()

@@ -4,6 +4,7 @@ JSON bodies, query strings, forms, commands and tools are all read by the same m
 same answer to the same mistake.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
@@ -22,6 +23,7 @@ class Input(BaseModel):
 
 
 T = TypeVar("T", bound=Input)
+NUMBER = re.compile(r"\s*[-+]?\d+(\.\d*)?\s*")
 
 
 def read(model: type[T], data: Mapping[str, Any]) -> T:
@@ -50,6 +52,18 @@ def _in_utc(moment: datetime) -> datetime:
         raise ValueError("This is before the year 1 or after the year 9999.") from None
 
 
+def _iso_date(value: object) -> object:
+    """A number, or digits alone, would be taken for seconds since 1970: a year for an hour of that day."""
+    if isinstance(value, str) and NUMBER.fullmatch(value):
+        try:
+            return datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise ValueError(REASONS["datetime_type"]) from None
+    if isinstance(value, int | float):
+        raise ValueError(REASONS["datetime_type"])
+    return value
+
+
 def _not_a_flag(value: object) -> object:
     if isinstance(value, bool):
         raise ValueError("Enter a number.")
@@ -57,7 +71,7 @@ def _not_a_flag(value: object) -> object:
 
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(no_nul)]
-Moment = Annotated[datetime, AfterValidator(_in_utc)]
+Moment = Annotated[datetime, BeforeValidator(_iso_date), AfterValidator(_in_utc)]
 Number = Annotated[int, BeforeValidator(_not_a_flag)]
 Fraction = Annotated[float, BeforeValidator(_not_a_flag), Field(allow_inf_nan=False)]
 

@@ -4,6 +4,7 @@ Each pattern is a shape that hardly anything but a secret has; ordinary words an
 """
 
 import re
+from typing import Any
 
 REDACTED = "[redacted {}]"
 
@@ -38,6 +39,20 @@ def scrub(text: str) -> tuple[str, list[str]]:
         if hint in folded:
             return _redact(text)
     return text, []
+
+
+def scrub_all(value: Any) -> tuple[Any, list[str]]:
+    """The same for every text in a list or a document, names included."""
+    if isinstance(value, str):
+        return scrub(value)
+    if isinstance(value, list):
+        parts = [scrub_all(part) for part in value]
+        return [part for part, _ in parts], [kind for _, found in parts for kind in found]
+    if isinstance(value, dict):
+        pairs = [(scrub(name), scrub_all(part)) for name, part in value.items()]
+        kinds = [kind for name, part in pairs for kind in [*name[1], *part[1]]]
+        return {name: part for (name, _), (part, _) in pairs}, kinds
+    return value, []
 
 
 def _redact(text: str) -> tuple[str, list[str]]:

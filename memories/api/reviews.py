@@ -53,7 +53,7 @@ class Decision(Input):
         return self
 
     def changes(self) -> MemoryChanges:
-        given = {name: getattr(self, name) for name in self.model_fields_set - {"action"}}
+        given = self.model_dump(exclude={"action"}, exclude_none=True)
         return MemoryChanges(**given, supersede_reason="corrected in review")
 
 

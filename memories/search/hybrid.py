@@ -109,7 +109,9 @@ def search(
         return Results([], 0, mode)
     vector, why = _vector(scope.instance, query) if mode != "keyword" else (None, Why())
     if vector is None and mode == "vector":
-        return Results([], 0, "vector", *why)
+        return Results([], 0, "vector", f"{why.reason} So nothing was searched.", why.code)
+    if why.reason:
+        why = Why(f"{why.reason} Search finds words but not meaning.", why.code)
     used: Mode = mode if vector is not None else "keyword"
     hits, total, has_words = _page(scope, query, filters, used, vector, limit, offset)
     meant = similar_words(scope, query) if used != "vector" and not has_words else Meant()
@@ -149,13 +151,12 @@ def _vector(instance: Instance, query: Query) -> tuple[list[float] | None, Why]:
     """The query's vector by the model the instance's vectors were made with, or why there is none."""
     if not instance.embedding_model:
         if not model_of(instance):
-            reason = "No OpenAI or Azure key reaches this instance, so search finds words but not meaning."
-            return None, Why(reason, "no_key")
-        return None, Why("No memory has a vector yet, so search finds words but not meaning.", "no_vectors")
+            return None, Why("No OpenAI or Azure key reaches this instance.", "no_key")
+        return None, Why("No memory has a vector yet.", "no_vectors")
     try:
         return embed_query(instance, query.text, model=instance.embedding_model), Why()
     except Unavailable as unavailable:
-        return None, Why(f"{unavailable.reason} Search finds words but not meaning.", unavailable.code)
+        return None, Why(unavailable.reason, unavailable.code)
 
 
 def find(

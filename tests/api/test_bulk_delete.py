@@ -100,3 +100,11 @@ def test_deleting_twice(api: Caller, support: Instance) -> None:
     id = str(make_memory(support).id)
     assert delete(api, ids=[id]).status == 200
     assert delete(api, ids=[id]).error == (404, "not_found")
+
+
+@pytest.mark.parametrize("name", ["owner", "source", "role", "createdBefore", "conversationId"])
+def test_an_empty_filter_does_not_mean_any(name: str, api: Caller, support: Instance) -> None:
+    make_memories(support, 2, category="fact", owner="ann")
+    answer = delete(api, filter={"category": "fact", name: ""}, expected=2)
+    assert (answer.status, list(answer.errors)) == (400, [f"filter.{name}"])
+    assert Memory.objects.count() == 2

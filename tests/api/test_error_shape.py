@@ -47,10 +47,22 @@ def test_unknown_field_is_named(call: Call, world: World) -> None:
     assert answer.errors == {"contnet": ["Unknown field."]}
 
 
+TWICE = b'{"instanceId": "support-bot", "instanceId": "sales-bot"}'
+
+
 @WITH_BODY
 def test_body_that_is_not_json(call: Call, world: World) -> None:
     caller = Caller(make_key())
-    for raw in (b"{", b"nonsense", b'{"a": NaN}', b"\xff\xfe", b'{"a": "\xff"}', b'{"a": "\\ud800"}', b"[" * 100_000):
+    for raw in (
+        b"{",
+        b"nonsense",
+        b'{"a": NaN}',
+        b"\xff\xfe",
+        b'{"a": "\xff"}',
+        b'{"a": "\\ud800"}',
+        b"[" * 100_000,
+        TWICE,
+    ):
         assert caller.send(call.method, call.url(world), raw=raw).error == (400, "invalid_json"), raw[:20]
 
 

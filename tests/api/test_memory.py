@@ -66,6 +66,19 @@ def test_null_clears_links_and_dates(api: Caller, support: Instance) -> None:
     assert api.patch(url(memory), {"key": ""}).json["memory"]["key"] is None
 
 
+def test_null_takes_away_what_can_be_nothing(api: Caller, support: Instance) -> None:
+    said = {"key": "drink", "summary": "Tea", "owner": "ann", "channel": "chat", "tags": ["vip"], "evidence": {"a": 1}}
+    memory = make_memory(support, **said)
+    shown = api.patch(url(memory), dict.fromkeys(said)).json["memory"]
+    nothing = {"key": None, "summary": None, "owner": None, "channel": None, "tags": [], "evidence": {}}
+    assert {name: shown[name] for name in said} == nothing
+
+
+@pytest.mark.parametrize("name", ["content", "category", "role", "importance", "confidence", "pinned", "visibility"])
+def test_null_is_no_value_for_the_rest(name: str, api: Caller, support: Instance) -> None:
+    assert api.patch(url(make_memory(support)), {name: None}).errors == {name: ["This may not be null."]}
+
+
 def test_changing_nothing_leaves_no_version(api: Caller, support: Instance) -> None:
     memory = make_memory(support, "Ann likes tea")
     before = api.get(url(memory)).json["memory"]

@@ -167,7 +167,9 @@ LONG = "At most 32,000 characters are allowed; this has 1,000,000."
         ({"content": "a\x00b"}, "content", "The NUL character is not allowed."),
         ({"category": "food"}, "category", f"“food” {WRONG_CATEGORY}"),
         ({"kind": "food"}, "category", f"“food” {WRONG_CATEGORY}"),
-        ({"category": 5}, "category", f"“5” {WRONG_CATEGORY}"),
+        ({"category": 5}, "category", "Enter text."),
+        ({"category": None}, "category", "Enter text."),
+        ({"role": ["lesson"]}, "role", "Enter text."),
         ({"importance": 0}, "importance", "Must be at least 1."),
         ({"importance": 11}, "importance", "Must be at most 10."),
         ({"importance": "high"}, "importance", "Enter a whole number."),
@@ -182,6 +184,12 @@ LONG = "At most 32,000 characters are allowed; this has 1,000,000."
         ({"tags": [str(n) for n in range(33)]}, "tags", "At most 32 are allowed; this has 33."),
         ({"source": "x" * 33}, "source", "At most 32 characters are allowed; this has 33."),
         ({"occurredAt": "soon"}, "occurredAt", "Enter a date and time like 2026-05-12T15:00:00Z."),
+        ({"expiresAt": "2027"}, "expiresAt", "Enter a date and time like 2026-05-12T15:00:00Z."),
+        ({"expiresAt": " 1830000000.5 "}, "expiresAt", "Enter a date and time like 2026-05-12T15:00:00Z."),
+        ({"occurredAt": 1830000000}, "occurredAt", "Enter a date and time like 2026-05-12T15:00:00Z."),
+        ({"occurredAt": True}, "occurredAt", "Enter a date and time like 2026-05-12T15:00:00Z."),
+        ({"key": f"ghp_{'a' * 36}"}, "key",
+         "This looks like a credential (GitHub token), which is no name for a memory."),
         ({"expiresAt": "9999-12-31T23:59:59-10:00"}, "expiresAt", "This is before the year 1 or after the year 9999."),
         ({"evidence": []}, "evidence", "Send an object."),
         ({"evidence": {"a": "b\x00"}}, "evidence", "The NUL character is not allowed."),
@@ -258,3 +266,19 @@ def test_a_memory_goes_into_the_database_in_one_statement(api: Caller, support: 
     memory = Memory.objects.get(instance=support, key="story")
     assert Chunk.objects.filter(instance=support, memory_id=memory.id).count() > 1
     assert AuditEntry.objects.filter(instance=support, action="created", memory_ids=[memory.id]).count() == 1
+
+
+def test_a_date_without_dashes_is_a_date(api: Caller) -> None:
+    assert save(api, occurredAt="20271231").json["memory"]["occurredAt"] == "2027-12-31T00:00:00Z"
+
+
+def test_credentials_in_tags_and_evidence(api: Caller) -> None:
+    token = f"ghp_{'a' * 36}"
+    evidence = {"how": [f"said {token}", 5], token: {"deep": token}, "corroborated": 2}
+    answer = save(api, tags=["vip", token], evidence=evidence)
+    assert answer.json["redacted"] == ["GitHub token"] * 4
+    assert token not in str(answer.json)
+    hidden = "[redacted GitHub token]"
+    assert answer.json["memory"]["tags"] == ["vip", hidden]
+    stored = Memory.objects.get().evidence
+    assert stored == {"how": [f"said {hidden}", 5], hidden: {"deep": hidden}, "corroborated": 2}

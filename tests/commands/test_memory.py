@@ -380,6 +380,7 @@ class TestDelete:
             [],
             ["--include-superseded"],
             ["--owner", ""],
+            ["--owner", "", "--category", "event"],
             ["--all", "--category", "event"],
             ["ID", "--category", "event"],
             ["ID", "--all"],

@@ -10,7 +10,7 @@ from django.db import connection
 from instances.models import Instance
 from memories.draft import MemoryDraft
 from memories.models import Memory, MemoryVersion
-from memories.store import save
+from memories.store import save, save_many
 from memoryconsole.errors import Conflict
 from tests.factories import scope_of
 
@@ -59,3 +59,15 @@ def test_each_supersedes_the_one_before(bot: Instance) -> None:
     assert Memory.objects.filter(status="active").count() == 1
     assert Memory.objects.filter(status="superseded", superseded_by_id__isnull=False).count() == WRITERS - 1
     assert texts() == {f"Text {n}" for n in range(WRITERS)}
+
+
+def test_the_same_keys_are_stored_in_the_same_order(bot: Instance) -> None:
+    """Of two lists each would hold a key that the other one is waiting for."""
+    drafts = [MemoryDraft(content=f"Text {key}", key=key) for key in "badc"]
+    drafts.insert(2, MemoryDraft(content="Text without", owner="ann"))
+    saved = save_many(scope_of(bot), drafts)
+    assert [memory.content for memory in saved] == [draft.content for draft in drafts]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT owner, key FROM memories_memory ORDER BY ctid")
+        stored = cursor.fetchall()
+    assert stored == [("", "a"), ("", "b"), ("", "c"), ("", "d"), ("ann", "")]
