@@ -16,9 +16,10 @@ from accounts.access import Actor, actor_of_key, instances_of
 from accounts.events import record_event
 from accounts.models import ApiKey
 from instances.models import Instance
-from memoryconsole.errors import Invalid, NotAllowed, NotFound
-from memoryconsole.ids import parse_id
+from memoryconsole.errors import Conflict, Invalid, NotAllowed, NotFound
+from memoryconsole.ids import parse_id, uuid7
 from memoryconsole.reading import Composed
+from memoryconsole.turns import wait_for_turn
 
 USED_AGAIN_AFTER = timedelta(minutes=1)
 LONGEST_NAME = 100
@@ -41,8 +42,13 @@ def create_key(
     instances: Sequence[Instance],
     grants: Grants,
     expires_at: datetime | None = None,
+    id: UUID | None = None,
 ) -> tuple[ApiKey, str]:
-    """The key's row and the key itself, which cannot be read again later."""
+    """The key's row and the key itself, which cannot be read again later. With an `id` it is made once."""
+    if id:
+        wait_for_turn(f"api key {id}")
+    if id and ApiKey.objects.filter(id=id).exists():
+        raise Conflict("This key has been made already, and was shown once.", code="made_already")
     name = name.strip()
     if not 1 <= len(name) <= LONGEST_NAME:
         raise Invalid({"name": [f"Give it a name of 1 to {LONGEST_NAME} characters."]})
@@ -55,6 +61,7 @@ def create_key(
     prefix, secret = secrets.token_hex(4), secrets.token_urlsafe(32).replace("_", "-")
     whole = f"mc_{prefix}_{secret}"
     key = ApiKey.objects.create(
+        id=id or uuid7(),
         name=name,
         prefix=prefix,
         hash=_hash(whole),

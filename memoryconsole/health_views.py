@@ -1,11 +1,13 @@
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
 from memoryconsole import health
 
 
+@csrf_exempt
 @login_not_required
 @never_cache
 @require_safe
@@ -14,6 +16,7 @@ def healthz(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"status": "ok"})
 
 
+@csrf_exempt
 @login_not_required
 @never_cache
 @require_safe

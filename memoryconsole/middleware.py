@@ -1,15 +1,20 @@
 """Small things every request passes through."""
 
 from collections.abc import Callable
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.models import AnonymousUser
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
 from memoryconsole.errors import Problem
+
+NOT_SAVED = "You were signed out, so nothing was saved. Sign in, then go back and send it again."
 
 type_of_view = Callable[[HttpRequest], HttpResponseBase]
 
@@ -61,6 +66,15 @@ def end_of_shortcut(get_response: type_of_view) -> type_of_view:
     """Django puts middleware together from the inside, so this comes before the other end."""
     shortcut_for_programs.inside = staticmethod(get_response)
     return get_response
+
+
+class sign_in_first(LoginRequiredMiddleware):
+    """Whoever sends something after their session has ended is told that it was not saved."""
+
+    def handle_no_permission(self, request: HttpRequest, view_func: Callable[..., Any]) -> HttpResponseRedirect:
+        if request.method == "POST":
+            messages.warning(request, NOT_SAVED)
+        return super().handle_no_permission(request, view_func)
 
 
 class pages_for_errors:

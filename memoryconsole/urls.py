@@ -25,4 +25,5 @@ urlpatterns = [
 ]
 
 handler400 = "memoryconsole.api.bad_request"
+handler404 = "memoryconsole.error_pages.not_found"
 handler500 = "memoryconsole.api.server_error"

@@ -12,8 +12,9 @@ from accounts.access import instances_of
 from accounts.forms import KeyForm
 from accounts.keys import create_key, find_key, keys_seen_by, revoke_key, state_of
 from accounts.pages import ConsoleRequest, actor_of, wants_fragment
-from memoryconsole.errors import Invalid
+from memoryconsole.errors import Conflict, Invalid
 from memoryconsole.forms import add_problem
+from memoryconsole.ids import parse_id, uuid7
 
 
 @require_GET
@@ -39,13 +40,18 @@ def key_new(request: ConsoleRequest) -> HttpResponse:
                 instances=form.chosen(),
                 grants=form.grants(),
                 expires_at=form.expires_at(),
+                id=parse_id(request.POST.get("id")),
             )
         except Invalid as problem:
             add_problem(form, problem)
+        except Conflict as problem:
+            messages.warning(request, f"{problem.detail} If you have not copied it, revoke it and make another one.")
+            return redirect("/keys")
         else:
             # In this answer and nowhere else: not in a URL, a message or the session.
             return render(request, "accounts/key_shown.html", {"key": key, "whole": whole})
-    return render(request, "accounts/key_new.html", {"form": form})
+    # The form carries the id of the key to be, so that sending it again makes no second one.
+    return render(request, "accounts/key_new.html", {"form": form, "id": uuid7()})
 
 
 @require_http_methods(["GET", "POST"])

@@ -38,7 +38,7 @@ def sign_in(request: VisitorRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         login(request, form.get_user())
         return redirect(next_url)
-    return render(request, "accounts/login.html", {"form": form, "next": request.GET.get("next", "")})
+    return render(request, "accounts/login.html", {"form": form, "next": _wanted(request)})
 
 
 @require_POST
@@ -72,8 +72,12 @@ def password(request: ConsoleRequest) -> HttpResponse:
     return render(request, "accounts/password.html", {"form": form})
 
 
+def _wanted(request: HttpRequest) -> str:
+    return request.POST.get("next") or request.GET.get("next", "")
+
+
 def _next_url(request: HttpRequest) -> str:
-    wanted = request.POST.get("next") or request.GET.get("next", "")
+    wanted = _wanted(request)
     is_ours = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
     return wanted if is_ours else resolve_url(settings.LOGIN_REDIRECT_URL)
 

@@ -16,6 +16,13 @@ const changeTheme = () => {
   remember("theme", root.dataset.theme);
 };
 
+// Signing in again gives a new token to every page; one that was open before sends the new one too, and nothing is lost.
+const token = () => /(?:^|; )csrftoken=([^;]+)/.exec(document.cookie)?.[1];
+document.addEventListener("submit", ({ target }) => {
+  const field = target.querySelector("[name=csrfmiddlewaretoken]");
+  if (field && token()) field.value = token();
+}, true);
+
 // A page that is gone back to is about the instance it was about.
 addEventListener("pageshow", () => document.querySelector(".picker")?.reset());
 
@@ -168,6 +175,7 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
 
 // A filter that is not set does not belong in the address, and letters are no steps to go back over.
 document.addEventListener("htmx:configRequest", ({ detail }) => {
+  if (token()) detail.headers["X-CSRFToken"] = token();
   if (detail.triggeringEvent?.type === "input") detail.headers["X-Typing"] = "true";
   if (detail.verb !== "get") return;
   for (const name of [...detail.formData.keys()]) {

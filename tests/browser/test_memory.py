@@ -26,6 +26,26 @@ def test_sign_in_pick_an_instance_and_browse(console: Console, page: Page) -> No
     expect(page).to_have_url(re.compile("instance=sales-bot"))
 
 
+def test_going_back_names_the_instance_that_is_shown(console: Console, page: Page) -> None:
+    page.goto("/memory?instance=support-bot")
+    page.get_by_label("Instance").select_option("sales-bot")
+    expect(page).to_have_url(re.compile("instance=sales-bot"))
+    page.go_back()
+    expect(page).to_have_url(re.compile("instance=support-bot"))
+    expect(page.get_by_label("Instance")).to_have_value("support-bot")
+
+
+def test_a_page_that_was_open_while_somebody_signed_in_again_can_be_sent(console: Console, page: Page) -> None:
+    slug = console.instance("again-bot")
+    page.goto(f"/memory/new?instance={slug}")
+    page.get_by_label("Content").fill("Written before")
+    cookies = {cookie["name"]: cookie for cookie in page.context.cookies()}
+    page.context.add_cookies([{**cookies["csrftoken"], "value": "a" * 32}])
+    page.get_by_role("button", name="Save memory").click()
+    expect(page.get_by_text("Saved. The assistant can use it on its next turn.")).to_be_visible()
+    assert rows(page) == ["Written before"]
+
+
 def test_filter_page_back_and_reload(console: Console, page: Page) -> None:
     slug = console.instance("browse-bot", *facts(40), {"content": "An event", "category": "event", "tags": ["vip"]})
     page.goto(f"/memory?instance={slug}")

@@ -40,6 +40,16 @@ def test_a_key_is_shown_once(alice: Client, support: Instance) -> None:
     assert AccountEvent.objects.get(action="key created").actor == "user alice"
 
 
+def test_sending_the_form_again_makes_no_second_key(alice: Client, support: Instance) -> None:
+    id = re.search(r'name="id" value="([^"]+)"', alice.get("/keys/new").content.decode())
+    assert id
+    assert SHOWN.search(make(alice, id=id[1]).content.decode())
+    again = alice.post("/keys/new", {"name": "engine", "instances": ["support-bot"], "id": id[1]}, follow=True)
+    assert again.redirect_chain == [("/keys", 302)]
+    assert "This key has been made already, and was shown once." in again.content.decode()
+    assert str(ApiKey.objects.get().id) == id[1]
+
+
 @pytest.mark.parametrize("days", [30, 90, 365])
 def test_a_key_can_expire(alice: Client, days: int) -> None:
     make(alice, expires=str(days))

@@ -35,6 +35,17 @@ def test_it_goes_on_to_the_page_that_was_asked_for(client: Client) -> None:
     assert response.url == "/conversations?instance=support-bot"
 
 
+def test_a_mistake_does_not_lose_the_page_that_was_asked_for(client: Client) -> None:
+    make_user("alice")
+    assert 'value="/keys"' in sign_in(client, "alice", "wrong", next="/keys").content.decode()
+
+
+def test_what_is_sent_without_a_session_is_said_not_to_be_saved(client: Client) -> None:
+    response = client.post("/memory/new?instance=support-bot", {"content": "Long thoughts"}, follow=True)
+    assert "You were signed out, so nothing was saved." in response.content.decode()
+    assert "signed out" not in client.get("/login").content.decode()
+
+
 @pytest.mark.parametrize("next", ["https://evil.example/", "//evil.example/", "javascript:alert(1)", "\x00"])
 def test_it_never_leads_to_another_site(client: Client, next: str) -> None:
     make_user("alice")

@@ -25,6 +25,11 @@ def test_healthz_asks_nobody(client, django_assert_num_queries):
     assert "no-store" in response["Cache-Control"]
 
 
+def test_only_reading(client):
+    strict = client.__class__(enforce_csrf_checks=True)
+    assert [strict.post(path).status_code for path in ("/healthz", "/readyz")] == [405, 405]
+
+
 @pytest.mark.django_db
 def test_ready_when_everything_is_there(client):
     beat(seconds_ago=2)
