@@ -92,6 +92,8 @@ class Results:
     """The same in a word."""
     corrected: Mapping[str, str] = field(default_factory=dict)
     """Words that are nowhere, and what was looked for instead; an ellipsis stands for any ending."""
+    worded: int = 0
+    """How many of them all say a word of the query."""
 
 
 def search(
@@ -113,11 +115,11 @@ def search(
     if why.reason:
         why = Why(f"{why.reason} Search finds words but not meaning.", why.code)
     used: Mode = mode if vector is not None else "keyword"
-    hits, total, has_words = _page(scope, query, filters, used, vector, limit, offset)
-    meant = similar_words(scope, query) if used != "vector" and not has_words else Meant()
+    hits, total, worded = _page(scope, query, filters, used, vector, limit, offset)
+    meant = similar_words(scope, query) if used != "vector" and not worded else Meant()
     if meant.shown:
-        hits, total, _ = _page(scope, corrected_query(query, meant), filters, used, vector, limit, offset)
-    return Results(hits, total, used, *why, meant.shown)
+        hits, total, worded = _page(scope, corrected_query(query, meant), filters, used, vector, limit, offset)
+    return Results(hits, total, used, *why, meant.shown, worded)
 
 
 def _page(
@@ -128,16 +130,16 @@ def _page(
     vector: Sequence[float] | None,
     limit: int,
     offset: int,
-) -> tuple[list[Hit], int, bool]:
-    """The hits of a page, how many there are in all, and whether any of them says a word of the query."""
+) -> tuple[list[Hit], int, int]:
+    """The hits of a page, how many there are in all, and how many of those say a word of the query."""
     own, shared = find(scope, query, filters, mode, vector, limit, offset)
     # A page behind the last one has no row that could tell.
     first = own or (find(scope, query, filters, mode, vector, 1, 0)[0] if offset else [])
     total, worded = (first[0].found.total, first[0].found.worded) if first else (0, 0)
     if not shared:
-        return own, total, bool(worded)
-    has_words = bool(worded) or any(hit.keyword_score for hit in shared)
-    return placed(own, shared, _trust(scope.instance))[offset : offset + limit], total + len(shared), has_words
+        return own, total, worded
+    worded += sum(bool(hit.keyword_score) for hit in shared)
+    return placed(own, shared, _trust(scope.instance))[offset : offset + limit], total + len(shared), worded
 
 
 class Why(NamedTuple):

@@ -24,6 +24,8 @@ SAMPLED_WORDS = 20_000
 LOOKED_AT = 4 * SAMPLE
 # As similar as `%` of pg_trgm wants words to be.
 ALIKE = 0.3
+# As similar as they have to be where other words are found.
+ALIKE_ENOUGH = 0.55
 # How far what was meant may be longer or shorter.
 STRETCH = 3
 # A word is recognised by so many letters at its beginning or inside of it; digits are rarely the same by chance.
@@ -237,6 +239,12 @@ def is_slip(one: str, other: str) -> bool:
         return short[same:] == long[same + 1 :]
     left, right = short[same:], long[same:]
     return left[1:] == right[1:] or (left[2:] == right[2:] and left[:2] == right[1::-1])
+
+
+def looks_like(one: str, other: str) -> bool:
+    """Whether one is so much like the other that it is worth asking; words of another language often are a little."""
+    first, second = trigrams(one), trigrams(other)
+    return is_slip(one, other) or len(first & second) / len(first | second) >= ALIKE_ENOUGH
 
 
 def trigrams(word: str) -> set[str]:

@@ -23,7 +23,7 @@ from memories.history import steps
 from memories.links import messages_of
 from memories.models import Memory
 from memories.role_hints import role_hint
-from memories.search.sharing import find_own_or_shared
+from memories.search.sharing import NEAR, find_own_or_shared
 from memories.search.similar import similar
 from memories.store import change, change_many, find_memory, save
 from memories.tags import known_tags
@@ -70,7 +70,7 @@ def memory_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
         "has_more_versions": len(latest) > VERSIONS,
         "messages_said": messages_of(scope, memory),
         "attachments": list(attachments_of(scope, memory)),
-        "similar": similar(scope, memory, SIMILAR) if memory.embedding == EmbeddingState.READY else [],
+        "similar": _similar(scope, memory),
         "has_provider": bool(model_of(scope.instance)),
         "known_tags": known_tags(scope),
         "hint": role_hint(memory.content, memory.role),
@@ -78,6 +78,13 @@ def memory_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
         "back": request.GET.urlencode(),
     }
     return render(request, "memories/detail.html", context)
+
+
+def _similar(scope: Scope, memory: Memory) -> list[tuple[Memory, float]]:
+    """Something is always the nearest; what is hardly near is not similar."""
+    if memory.embedding != EmbeddingState.READY:
+        return []
+    return [(other, cosine) for other, cosine in similar(scope, memory, SIMILAR) if cosine >= NEAR]
 
 
 def _shared_detail(request: ConsoleRequest, scope: Scope, memory: Memory, origin: Instance) -> HttpResponse:

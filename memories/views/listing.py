@@ -58,10 +58,13 @@ def memory_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         )
     if not invalid and view.number != page.number:
         messages.warning(request, f"There is no page {view.number:,}; this is page {page.number:,}.")
-    rows = page.rows if searched or invalid else _pinned_first(scope, filters, view, page)
+    on_top = [] if searched or invalid else _on_top(scope, filters, view, page)
+    others = [memory for memory in page.rows if memory not in on_top]
+    rows = on_top + others
     context = {
         "page": page,
         "rows": rows,
+        "groups": [("Pinned", on_top), ("Newest first", others)] if on_top else [("", others)],
         "search": searched,
         "text": text,
         "hits": searched.hits if searched else {},
@@ -128,12 +131,11 @@ def _read_view(request: ConsoleRequest) -> View:
     return View(int(number), int(size), order, request.GET.get("anchor", ""))
 
 
-def _pinned_first(scope: Scope, filters: Filters, view: View, page: Page[Memory]) -> list[Memory]:
-    """The first page begins with what is pinned; everything else keeps its place, so pages cost what they did."""
+def _on_top(scope: Scope, filters: Filters, view: View, page: Page[Memory]) -> list[Memory]:
+    """The first page begins with what is pinned; everything keeps its place besides, so pages cost what they did."""
     if view.order != "newest" or page.number > 1 or filters.pinned is not None:
-        return page.rows
-    on_top = pinned_on_top(scope, filters)
-    return on_top + [memory for memory in page.rows if memory not in on_top]
+        return []
+    return pinned_on_top(scope, filters)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from memories.paging import Order, Page
 from memories.search.highlighting import snippet
 from memories.search.hybrid import Found, Hit, Results, search
 from memories.search.query import MAX_CHARACTERS, read_query
-from memories.search.spelling import similar_words
+from memories.search.spelling import looks_like, similar_words
 from memories.search.statement import CONTEXT_WEIGHT, PLAIN_DEPTH, VECTOR_DEPTH
 
 RRF_K = 60
@@ -83,7 +83,21 @@ class Search:
 
     @property
     def is_by_meaning_alone(self) -> bool:
-        return self.page.number == 1 and bool(self.hits) and not any(hit.matched for hit in self.hits.values())
+        return self.results.total > 0 and self.results.worded == 0
+
+    @property
+    def found(self) -> str:
+        """How many there are. Something is always near: that says little, so those that say the words are counted."""
+        total, worded = self.results.total, self.results.worded
+        if self.is_by_meaning_alone:
+            return "Nothing says these words"
+        more = f" with these words, {total - worded:,} more {'by meaning' if self.is_hybrid else 'beside them'}"
+        return f"{worded:,} result{'' if worded == 1 else 's'}{more if worded < total else ''}"
+
+    @property
+    def asked(self) -> str:
+        """What is suggested, for a sentence that ends with a question mark of its own."""
+        return self.suggested.rstrip("?？؟ ")
 
 
 def text_in(query: QueryDict) -> str:
@@ -123,7 +137,11 @@ def _suggested(scope: Scope, text: str, results: Results) -> str:
     ]
     if query.has_conditions or not doubtful:
         return ""
-    meant = {typed: words[0] for typed, words in similar_words(scope, query).replaced.items() if typed in doubtful}
+    meant = {
+        typed: words[0]
+        for typed, words in similar_words(scope, query).replaced.items()
+        if typed in doubtful and looks_like(typed, words[0])
+    }
     return re.sub(r"[^\W_]+", lambda word: meant.get(word[0].lower(), word[0]), text) if meant else ""
 
 

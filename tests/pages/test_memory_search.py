@@ -48,6 +48,17 @@ def test_hits_stand_by_rank_with_their_words_marked(alice: Client, support: Inst
     assert 'value="renewal contract acme"' in html
 
 
+def test_what_is_merely_near_is_not_counted_as_a_result(alice: Client, offline: Instance) -> None:
+    for content in ("Acme renews its contract.", "Carol likes tea.", "The office is in Bern."):
+        make_memory(offline, content)
+    embed_pending(scope_of(offline))
+    assert "<b>1 result with these words, 2 more by meaning</b>" in text(alice, "search=contract")
+    html = text(alice, "search=zzqq+xxyy")
+    assert "<b>Nothing says these words</b>" in html
+    assert "These are the nearest in meaning." in html
+    assert len(shown(html)) == 3
+
+
 def test_the_word_being_typed_counts_from_its_beginning(alice: Client, support: Instance) -> None:
     make_memory(support, "The quarterly business review")
     assert shown(text(alice, "search=quart")) == ["The <mark>quarterly</mark> business review"]
@@ -57,7 +68,7 @@ def test_keyword_only_says_why_and_where_to_change_it(alice: Client, support: In
     make_memory(support, "Alice prefers tables.")
     html = text(alice, "search=tables")
     assert "Keyword only" in html
-    assert html.count("No OpenAI or Azure key reaches this instance, so search finds words but not meaning.") == 2
+    assert html.count("No OpenAI or Azure key reaches this instance. Search finds words but not meaning.") == 2
     assert '<a href="/instances/support-bot/settings#openai-key">Add a key in the settings</a></span>' in html
     assert "Hybrid search" not in html
 
@@ -183,6 +194,16 @@ def test_a_typo_beside_a_word_that_is_found_is_asked_about(alice: Client, suppor
     assert f"Did you mean {link}?" in html
     assert "Showing results for" not in html
     assert len(shown(html)) == 2
+
+
+def test_a_suggested_question_has_one_question_mark(alice: Client, support: Instance) -> None:
+    make_memory(support, "Acme renews its contract in May.")
+    assert ">Acme contract</a>?</span>" in text(alice, "search=Acme+contrct%3F")
+
+
+def test_words_of_another_language_are_no_slips(alice: Client, support: Instance) -> None:
+    make_memory(support, "Projekte of Acme are in one language.")
+    assert "Did you mean" not in text(alice, "search=Wie+lange+dauern+Projekte%3F")
 
 
 @pytest.mark.parametrize(
