@@ -28,10 +28,11 @@ from memories.store import content_hash, new
 from memories.transfer import versions
 from memories.transfer.formats.reading import Format, Row, rows_of
 from memories.transfer.formats.row import ImportedMemory
+from memories.transfer.formats.values import TOO_DEEP
 from memories.transfer.vectors import store_vectors
 from memories.vocabulary import Status
 from memoryconsole.errors import Invalid
-from memoryconsole.ids import time_of, uuid7, uuid7_at
+from memoryconsole.ids import parse_id, time_of, uuid7, uuid7_at
 from memoryconsole.inputs import read
 from memoryconsole.scrub import scrub
 
@@ -160,6 +161,9 @@ def _check(scope: Scope, row: Row, batch: Batch, started: datetime) -> None:
             batch.candidates.append(_candidate(scope, row.line, draft, report, started))
         except Invalid as invalid:
             report.add_problem(row.line, invalid.errors)
+        except RecursionError:
+            # Shallow enough to be parsed, and too deep to be written into a reason.
+            report.add_problem(row.line, {"row": [TOO_DEEP]})
 
 
 def _candidate(scope: Scope, line: int, draft: ImportedMemory, report: Report, started: datetime) -> Candidate:
@@ -188,7 +192,12 @@ def _own_id(draft: ImportedMemory) -> UUID | None:
     """The id it had, if it is one of ours: another instance may have the same, and it keeps its place in the list."""
     if draft.id is None or draft.id.version != 7 or draft.created_at is None:
         return None
-    return draft.id if abs(time_of(draft.id) - draft.created_at) < SAME_TIME else None
+    try:
+        made = time_of(draft.id)
+    except ValueError:
+        # After the year 9999.
+        return None
+    return draft.id if abs(made - draft.created_at) < SAME_TIME else None
 
 
 def _store_again(scope: Scope, candidates: Sequence[Candidate], started: datetime, *, dry_run: bool) -> Report:
@@ -355,7 +364,4 @@ def _link_successors(scope: Scope, rows: Iterator[Row]) -> None:
 
 
 def _is_id(value: object) -> bool:
-    try:
-        return bool(UUID(str(value)))
-    except ValueError:
-        return False
+    return isinstance(value, str) and parse_id(value) is not None

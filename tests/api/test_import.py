@@ -70,6 +70,16 @@ def test_formats(api: Caller, type: str, raw: bytes) -> None:
     assert Memory.objects.get().content == "Tea"
 
 
+def test_a_value_that_is_nested_too_deeply(api: Caller) -> None:
+    deep = b"[" * 3_000 + b"]" * 3_000
+    for raw in (
+        b"content,evidence\nbad," + b"[" * 100_000 + b"\ngood,\n",
+        b'{"content": "bad", "evidence": ' + deep + b'}\n{"content": "also good"}\n',
+    ):
+        report = send(api, raw).json["import"]
+        assert (report["created"], report["invalid"]) == (1, 1)
+
+
 def test_a_form(api: Caller, support: Instance) -> None:
     file = SimpleUploadedFile("../memories.jsonl", b'{"content": "Tea"}')
     answer = Answer(api.client.post(URL, {"file": file}, headers=api.headers))

@@ -376,6 +376,66 @@ def test_problems_by_line(bot: Instance, row: str, errors: dict[str, list[str]] 
     assert errors is None or problem["errors"] == errors
 
 
+def nested(levels: int) -> str:
+    return "[" * levels + "]" * levels
+
+
+@pytest.mark.parametrize("column", ["evidence", "tags", "sourceMessageIds"])
+@pytest.mark.parametrize("cell", ["[" * 100_000, nested(50_000)])
+def test_a_cell_that_is_nested_too_deeply(bot: Instance, column: str, cell: str) -> None:
+    report = brought_in(bot, f"content,{column}\nbad,{cell}\ngood,\n")
+    assert told(report) == {"rows": 2, "created": 1, "invalid": 1}
+    (problem,) = report.problems
+    assert problem["line"] == 2
+    assert all(field.startswith(column) for field in problem["errors"])
+    assert contents(bot) == ["good"]
+
+
+@pytest.mark.parametrize("levels", [900, 960, 975, 985, 3_000, 100_000])
+@pytest.mark.parametrize("field", ["content", "category", "role", "evidence", "supersededById", "contnet"])
+def test_a_first_line_that_is_nested_too_deeply(bot: Instance, field: str, levels: int) -> None:
+    bad = f'{{"id": "x", "{field}": {nested(levels)}}}'
+    old = {"content": "old", "status": "superseded", "supersededById": str(uuid7())}
+    report = brought_in(bot, f"{bad}\n{lines(old)}", None if levels > 1_000 else "jsonl")
+    assert told(report) == {"rows": 2, "created": 1, "invalid": 1}
+    assert report.problems[0]["line"] == 1
+
+
+@pytest.mark.parametrize("levels", [900, 975, 985, 3_000, 100_000])
+@pytest.mark.parametrize("field", ["categories", "metadata", "user_id"])
+@pytest.mark.parametrize("around", ["[{},\n{}]", '{{"results": [{},\n{}]}}', "{}\n{}\n"])
+def test_mem0_that_is_nested_too_deeply(bot: Instance, around: str, field: str, levels: int) -> None:
+    value = nested(levels) if field != "metadata" else '{"a]\\"": ' * levels + "1" + "}" * levels
+    text = around.format(f'{{"memory": "bad", "{field}": {value}}}', '{"memory": "good"}')
+    report = brought_in(bot, text, "mem0")
+    assert told(report) == {"rows": 2, "created": 1, "invalid": 1}
+    assert report.problems[0]["line"] == 1
+    assert contents(bot) == ["good"]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        '{"content": "x", "evidence": {"a": "\\ud800"}}',
+        '{"content": "x", "category": "\\uDC00"}',
+        '{"content": "x", "\\ud800": 1}',
+    ],
+)
+@pytest.mark.parametrize("around", ["{}\n{}\n", "[{}, {}]"])
+def test_half_of_a_surrogate_pair(bot: Instance, around: str, row: str) -> None:
+    report = brought_in(bot, around.format(row, '{"content": "\\ud83c\\udf75", "category": "fact"}'))
+    assert told(report) == {"rows": 2, "created": 1, "invalid": 1}
+    assert report.problems[0]["errors"] == {"row": ["This has half of a surrogate pair, which is no text."]}
+    assert contents(bot) == ["🍵"]
+
+
+def test_an_id_of_a_time_that_never_comes(bot: Instance) -> None:
+    id = "ffffffff-ffff-7fff-bfff-ffffffffffff"
+    report = brought_in(bot, lines({"content": "x", "id": id, "createdAt": "2020-01-01T00:00:00Z"}))
+    assert told(report) == {"rows": 1, "created": 1}
+    assert str(Memory.objects.get().id) != id
+
+
 def test_bytes_that_are_no_text(bot: Instance) -> None:
     report = brought_in(bot, b'{"content": "a"}\n{"content": "\xff"}\n{"content": "b"}', "jsonl")
     assert told(report) == {"rows": 3, "created": 2, "invalid": 1}

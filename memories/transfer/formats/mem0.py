@@ -20,7 +20,7 @@ def from_mem0(item: dict[str, Any]) -> dict[str, Any]:
         found["category"] = metadata.pop("category")
     categories = item.get("categories")
     if isinstance(categories, list):
-        found["tags"] = [str(each) for each in categories]
+        found["tags"] = [each if isinstance(each, list | dict) else str(each) for each in categories]
     others = {name: item[key] for key, name in OTHER_OWNERS.items() if item.get(key)}
     named = {
         "owner": item.get("user_id"),

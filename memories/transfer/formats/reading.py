@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any, Literal
 
 from memories.transfer.formats import chatgpt, mem0, table
+from memories.transfer.formats.values import Unusable, first_value, value_of
 from memoryconsole.errors import Invalid
 
 Format = Literal["jsonl", "csv", "mem0", "chatgpt"]
@@ -65,11 +66,14 @@ def _is_document(start: bytes) -> bool:
         return text[1:].lstrip()[:1] in ("{", '"', "]", "")
     if text[:1] != "{":
         return False
+    first_line, head = text.partition("\n")[0], text[:200]
     try:
-        first = json.loads(text.partition("\n")[0])
+        first = json.loads(first_line)
+    except RecursionError:
+        # Of a document over several lines, the first one is short.
+        return any(f'"{name}"' in head for name in LISTS)
     except ValueError:
-        head = text[:200]
-        return any(f'"{name}"' in head for name in LISTS) or '"content"' not in text.partition("\n")[0]
+        return any(f'"{name}"' in head for name in LISTS) or '"content"' not in first_line
     return any(isinstance(first.get(name), list) for name in LISTS) and "content" not in first
 
 
@@ -98,9 +102,9 @@ def _line_rows(file: IO[bytes], shape: Format | None) -> Iterator[Row]:
             yield Row(number, problem=NOT_TEXT)
         elif line.strip():
             try:
-                item = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                yield Row(number, problem=f"This is not JSON: {_without_quotes(error)}.")
+                item = value_of(line)
+            except ValueError as error:
+                yield Row(number, problem=str(error))
             else:
                 yield _row(number, item, shape)
 
@@ -168,7 +172,7 @@ def _document_rows(file: IO[bytes], shape: Format) -> Iterator[Row]:
         if isinstance(item, _Broken):
             yield Row(line, problem="This is not JSON; the rest of the file was not read.")
             return
-        yield _row(line, item, shape)
+        yield Row(line, problem=item.reason) if isinstance(item, Unusable) else _row(line, item, shape)
 
 
 class _Broken:
@@ -183,7 +187,6 @@ class _Window:
         self._decode = codecs.getincrementaldecoder("utf-8")().decode
         self._text = ""
         self._line = 1
-        self._json = json.JSONDecoder()
 
     def enter_list(self) -> bool:
         """Go behind the bracket of the list: the whole document, or the one called results or memories."""
@@ -209,8 +212,8 @@ class _Window:
         line = self._line
         while True:
             try:
-                item, end = self._json.raw_decode(self._text)
-            except (ValueError, RecursionError):
+                item, end = first_value(self._text)
+            except ValueError:
                 if len(self._text) > LONGEST or not self._more():
                     return line, _Broken()
             else:
@@ -236,7 +239,3 @@ class _Window:
         except UnicodeDecodeError:
             return False
         return bool(part)
-
-
-def _without_quotes(error: Exception) -> str:
-    return str(error).partition(":")[0]

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from memories.transfer.formats.values import value_of
+
 COLUMNS = (
     "id",
     "key",
@@ -75,6 +77,6 @@ def _value(name: str, cell: str) -> Any:
     if name not in STRUCTURED:
         return cell
     try:
-        return json.loads(cell)
+        return value_of(cell)
     except ValueError:
         return [part.strip() for part in cell.split(",")] if name != "evidence" else cell
