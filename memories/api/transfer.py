@@ -15,10 +15,12 @@ from memories.filters import Filters
 from memories.models import Job
 from memories.transfer import uploads
 from memories.transfer.exporting import CONTENT_TYPES, export
+from memories.transfer.formats.detecting import FORMATS
 from memoryconsole.endpoints import Endpoint, query
 from memoryconsole.errors import Invalid
 from memoryconsole.files import FILE_PARSERS, download, file_in
 from memoryconsole.inputs import Input, Text, read
+from memoryconsole.presenting import one_of
 from memoryconsole.schema import documented
 
 
@@ -43,9 +45,11 @@ class ImportProblemJson(TypedDict):
 
 
 class ImportJson(TypedDict):
-    """Of `rows`, how many were created, were there already, were left out or cannot be used; the first problems."""
+    """The `format` the file was read as. Of `rows`, how many were created, were there already, were left out or cannot
+    be used; the first problems."""
 
     dryRun: bool
+    format: Annotated[str, one_of(list(FORMATS))]
     rows: int
     created: int
     existing: int

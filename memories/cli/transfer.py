@@ -14,7 +14,7 @@ from memories.cli.printing import counted, progress_bar
 from memories.filters import Filters
 from memories.listing import count
 from memories.transfer.exporting import export
-from memories.transfer.formats.reading import FORMATS
+from memories.transfer.formats.detecting import FORMATS
 from memories.transfer.importing import Report, import_file
 from memories.transfer.uploads import format_named, report_json
 from memoryconsole.commands import ConsoleCommand
@@ -67,6 +67,7 @@ def import_from_file(command: ConsoleCommand, scope: Scope, options: dict[str, A
                 scope,
                 file,
                 format,
+                name=options["file"],
                 dry_run=options["dry_run"],
                 progress=lambda report, position: show(position),
             )
@@ -81,7 +82,8 @@ def import_from_file(command: ConsoleCommand, scope: Scope, options: dict[str, A
 
 def _said(report: Report, dry_run: bool) -> Iterator[str]:
     """What came of it, a line for each thing that there is something to say about."""
-    yield f"{counted(report.created, 'memory', 'memories')} {'would be ' if dry_run else ''}created."
+    created = counted(report.created, "memory", "memories")
+    yield f"{created} {'would be ' if dry_run else ''}created, read as {report.format}."
     if report.existing:
         yield f"{counted(report.existing, 'row')} there already."
     if report.left_out:

@@ -26,7 +26,8 @@ from memories.inserting import insert_many, new_rows
 from memories.models import Memory
 from memories.store import content_hash, new
 from memories.transfer import versions
-from memories.transfer.formats.reading import Format, Row, rows_of
+from memories.transfer.formats.detecting import Format
+from memories.transfer.formats.reading import Row, found_format, rows_of
 from memories.transfer.formats.row import ImportedMemory
 from memories.transfer.formats.values import TOO_DEEP
 from memories.transfer.vectors import store_vectors
@@ -55,8 +56,9 @@ Progress = Callable[["Report", int], None]
 
 @dataclass(slots=True)
 class Report:
-    """What came of a file. `problems` are the first ones, by line; `invalid` counts them all."""
+    """What came of a file, read as `format`. `problems` are the first ones, by line; `invalid` counts them all."""
 
+    format: str = ""
     rows: int = 0
     created: int = 0
     existing: int = 0
@@ -73,7 +75,7 @@ class Report:
 
     def add(self, other: "Report") -> None:
         for name, value in asdict(other).items():
-            if name != "problems":
+            if name not in ("format", "problems"):
                 setattr(self, name, getattr(self, name) + value)
         self.problems = (self.problems + other.problems)[:PROBLEMS_SHOWN]
 
@@ -105,17 +107,20 @@ def import_file(
     file: IO[bytes],
     format: Format | None = None,
     *,
+    name: str = "",
     dry_run: bool = False,
     started: datetime | None = None,
     progress: Progress = lambda report, position: None,
 ) -> Report:
     """Store what is new in the file, or with `dry_run` only say what would be.
 
+    The format is found out unless it is given, if need be with the help of the file's `name`.
     `started` marks what this import has stored, so that going on with it after a crash knows its own rows.
     """
     scope.require_write()
     started = started or timezone.now()
-    report, has_successors = Report(), False
+    format = format or found_format(file, name)
+    report, has_successors = Report(format), False
     with closing(_read_ahead(_batches(scope, file, format, started))) as batches:
         for batch in batches:
             has_successors = has_successors or any(each.draft.superseded_by_id for each in batch.candidates)
@@ -136,7 +141,7 @@ def _read_ahead(batches: Iterator[Batch]) -> Generator[Batch]:
             yield batch
 
 
-def _batches(scope: Scope, file: IO[bytes], format: Format | None, started: datetime) -> Iterator[Batch]:
+def _batches(scope: Scope, file: IO[bytes], format: Format, started: datetime) -> Iterator[Batch]:
     """Not too many rows, nor too long ones: both together is what an import needs of memory."""
     batch = Batch([], Report(), 0)
     for row in rows_of(file, format):

@@ -23,7 +23,7 @@ from procrastinate.contrib.django import app
 from accounts.access import Actor, Scope
 from memories.embedding.backfill import find_job
 from memories.models import Job
-from memories.transfer.formats.reading import FORMATS, Format
+from memories.transfer.formats.detecting import FORMATS, Format
 from memories.transfer.importing import Report, import_file
 from memoryconsole.errors import Conflict, Invalid, NotFound
 from memoryconsole.ids import uuid7
@@ -163,6 +163,7 @@ def _import(scope: Scope, file: IO[bytes], payload: dict[str, Any], progress: An
         scope,
         file,
         format_named(payload["format"]),
+        name=payload["name"],
         dry_run=payload["dryRun"],
         started=datetime.fromisoformat(payload["started"]),
         progress=progress,

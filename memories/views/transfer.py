@@ -20,7 +20,7 @@ from memoryconsole.files import download
 
 FORMATS = [
     ("auto", "Find out"),
-    ("jsonl", "JSON lines, as exported here"),
+    ("jsonl", "JSON lines"),
     ("csv", "CSV"),
     ("mem0", "mem0's export"),
     ("chatgpt", "ChatGPT's memories"),
@@ -65,9 +65,11 @@ def memory_import(request: ConsoleRequest, scope: Scope) -> HttpResponse:
 @about_instance
 def memory_import_job(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
     job = uploads.find_import(scope, id)
+    report = job.payload.get("report")
     context = {
         "job": job,
-        "report": job.payload.get("report"),
+        "report": report,
+        "format": dict(FORMATS).get(report.get("format")) if report else None,
         "is_dry_run": job.payload.get("dryRun", False),
         "is_going_on": job.state in UNFINISHED,
         "percent": job.done * 100 // job.total if job.total else 0,

@@ -38,6 +38,7 @@ def test_json_lines(api: Caller, storage: Path) -> None:
     assert answer.status == 200
     assert answer.json["import"] == {
         "dryRun": False,
+        "format": "jsonl",
         "rows": 2,
         "created": 1,
         "existing": 0,
@@ -54,19 +55,21 @@ def test_json_lines(api: Caller, storage: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("type", "raw"),
+    ("type", "raw", "format"),
     [
-        ("text/csv", b"content,importance\nTea,7\n"),
-        ("application/json", b'{"results": [{"memory": "Tea", "user_id": "dev"}]}'),
-        ("text/plain", b"- Tea\n"),
-        ("application/octet-stream", b'{"content": "Tea"}'),
-        ("", b'{"content": "Tea"}'),
+        ("text/csv", b"content,importance\nTea,7\n", "csv"),
+        ("text/csv", b"importance;content\n7;Tea\n", "csv"),
+        ("application/json", b'{"results": [{"memory": "Tea", "user_id": "dev"}]}', "mem0"),
+        ("text/plain", b"- Tea\n", "chatgpt"),
+        ("application/octet-stream", b'{"content": "Tea"}', "jsonl"),
+        ("", b'{"content": "Tea"}', "jsonl"),
     ],
 )
-def test_formats(api: Caller, type: str, raw: bytes) -> None:
+def test_formats(api: Caller, type: str, raw: bytes, format: str) -> None:
     for created, existing in ((1, 0), (0, 1)):
         report = send(api, raw, type=type).json["import"]
         assert (report["created"], report["existing"], report["invalid"]) == (created, existing, 0)
+        assert report["format"] == format
     assert Memory.objects.get().content == "Tea"
 
 
@@ -179,10 +182,11 @@ def test_a_form_that_is_too_large_is_not_even_read(
 def test_bad_input(api: Caller) -> None:
     assert list(send(api, b"x", url=f"{URL}&format=xml").errors) == ["format"]
     assert list(send(api, b"x", url=f"{URL}&dryRun=perhaps").errors) == ["dryRun"]
-    answer = send(api, b"a,b\n1,2\n", url=f"{URL}&format=csv")
-    assert answer.errors == {
-        "file": ["file: The first line of a CSV file names the columns, and one of them is content."]
-    }
+    for url in (URL, f"{URL}&format=csv"):
+        (reason,) = send(api, b"a,b\n1,2\n", url=url).errors["file"]
+        assert "names the columns, and one of them is content. Known columns: id," in reason
+    assert not Memory.objects.exists()
+    assert list(send(api, b"Notes\nTea\n", url=f"{URL}&name=notes.csv").errors) == ["file"]
 
 
 def test_who_may(support: Instance, sales: Instance, storage: Path) -> None:

@@ -36,8 +36,9 @@ def test_through_a_pipe(shell: Shell, support_bot: Any, sales_bot: Any) -> None:
     assert (ran.code, ran.err) == (0, "2 memories of support-bot.\n")
     assert [json.loads(line)["content"] for line in ran.out.splitlines()] == ["Grüße\naus Köln", "Bread"]
     again = bring(shell, "-", stdin=ran.out.encode())
-    assert (again.code, again.out, again.err) == (0, "2 memories created.\n", "")
-    assert bring(shell, "-", stdin=ran.out.encode()).out == "0 memories created.\n2 rows there already.\n"
+    assert (again.code, again.out, again.err) == (0, "2 memories created, read as jsonl.\n", "")
+    again = bring(shell, "-", stdin=ran.out.encode())
+    assert again.out == "0 memories created, read as jsonl.\n2 rows there already.\n"
 
 
 def test_through_a_file(shell: Shell, support_bot: Any, sales_bot: Any, tmp_path: Path) -> None:
@@ -57,19 +58,30 @@ def test_a_dry_run_reports_by_line(shell: Shell, sales_bot: Any, tmp_path: Path)
     ran = bring(shell, str(file), "--dry-run")
     assert ran.err == "Line 2: importance: Must be at most 10.\n"
     assert ran.out.splitlines() == [
-        "2 memories would be created.",
+        "2 memories would be created, read as jsonl.",
         "1 row with problems, not to be imported.",
         "Credentials in 1 row replaced.",
     ]
     report = bring(shell, str(file), "--dry-run", "--json").json["import"]
-    assert (report["dryRun"], report["created"], report["invalid"]) == (True, 2, 1)
+    assert (report["dryRun"], report["format"], report["created"], report["invalid"]) == (True, "jsonl", 2, 1)
     assert not Memory.objects.exists()
 
 
 def test_formats(shell: Shell, sales_bot: Any) -> None:
-    assert bring(shell, "-", "--format", "chatgpt", stdin=b"- Likes tea\n").out == "1 memory created.\n"
+    ran = bring(shell, "-", "--format", "chatgpt", stdin=b"- Likes tea\n")
+    assert ran.out == "1 memory created, read as chatgpt.\n"
+    assert bring(shell, "-", stdin=b"Content;Tags\nLikes cake;a\n").out == "1 memory created, read as csv.\n"
     ran = bring(shell, "-", "--format", "xml", stdin=b"")
     assert (ran.code, ran.err) == (2, "--format: Choose one of: jsonl, csv, mem0, chatgpt.\n")
+
+
+def test_a_table_is_known_by_its_name(shell: Shell, sales_bot: Any, tmp_path: Path) -> None:
+    file = tmp_path / "Notes.CSV"
+    file.write_text("Notes\nAlice likes tea\n")
+    ran = bring(shell, str(file))
+    assert (ran.code, ran.out) == (2, "")
+    assert "Known columns: id, key, content," in ran.err
+    assert bring(shell, str(file), "--format", "chatgpt").code == 0
 
 
 @pytest.mark.parametrize("words", [["/no/such/file"], ["/tmp"]])

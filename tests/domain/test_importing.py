@@ -24,7 +24,8 @@ from memories.search.hybrid import search
 from memories.store import change, find_memory, save
 from memories.transfer import importing
 from memories.transfer.exporting import export
-from memories.transfer.formats.reading import Format, rows_of
+from memories.transfer.formats.detecting import Format
+from memories.transfer.formats.reading import rows_of
 from memories.transfer.formats.table import COLUMNS, from_cells, table_text
 from memories.transfer.importing import Report, import_file
 from memories.vocabulary import Category, Role
@@ -477,11 +478,66 @@ def test_a_table_by_hand(bot: Instance) -> None:
     assert (alice.content, alice.tags, alice.importance) == ("Alice, who\nlikes tea", ["tea", "alice"], 7)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "content;category;tags\nTea, green;fact;a,b\n",
+        "content\tcategory\ttags\nTea, green\tfact\ta,b\n",
+        "category; Content ;TAGS\r\nfact;Tea, green;a, b\r\n",
+        '"category";"tags";"content"\n"fact";"a,b";"Tea, green"',
+        '\ufeff\n\ncategory,tags,content\n\nfact,"a,b","Tea, green"\n\n',
+    ],
+)
+@pytest.mark.parametrize("format", [None, "csv"])
+def test_tables_as_spreadsheets_write_them(bot: Instance, text: str, format: Format | None) -> None:
+    report = brought_in(bot, text, format)
+    assert (report.format, told(report)) == ("csv", {"rows": 1, "created": 1})
+    memory = Memory.objects.get()
+    assert (memory.content, memory.category, memory.tags) == ("Tea, green", "fact", ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "foo,bar\n1,2\n",
+        "text;category\nTea;fact\n",
+        "Memory Text,Date of birth,Note\nTea,2020-01-01,\n",
+        "name\tnote\t\nAlice\tlikes tea\t\n",
+        "text\nAlice likes tea\n",
+        '"summary"\n"Alice likes tea"\n',
+    ],
+)
+def test_a_table_of_something_else_is_no_list_of_memories(bot: Instance, text: str) -> None:
+    with pytest.raises(Invalid, match=r"Known columns: id, key, content, .* choose the format chatgpt"):
+        brought_in(bot, text)
+    assert brought_in(bot, text, "chatgpt").created == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Likes tea, coffee\nLikes bread, butter\n",
+        "Tea, coffee; cake\nBread, butter; jam\n",
+        "Vegetarian\nHas a dog\n",
+        "Has 1,500 books\nHas 2,500 records\n",
+        "- Tea,coffee\n- Bread,butter\n",
+        "Likes tea,coffee\nHas a dog\n",
+        "[2025-03-01] Likes tea,coffee\n[2025-03-02] Likes bread,butter\n",
+        "Alice prefers short answers;always\nBob prefers long answers;never\n",
+    ],
+)
+def test_prose_is_no_table(bot: Instance, text: str) -> None:
+    report = brought_in(bot, text)
+    assert (report.format, told(report)) == ("chatgpt", {"rows": 2, "created": 2})
+
+
 def test_tables_that_are_none(bot: Instance) -> None:
     with pytest.raises(Invalid, match="one of them is content"):
         brought_in(bot, "a,b\n1,2\n", "csv")
     with pytest.raises(Invalid, match="Unknown columns: colour"):
         brought_in(bot, "content,colour\n1,2\n", "csv")
+    with pytest.raises(Invalid, match="Unknown columns: one without a name"):
+        brought_in(bot, "content;\n1;\n")
     report = brought_in(bot, 'content,owner\na\nb,c,d\n"e,f\n', "csv")
     assert [problem["line"] for problem in report.problems] == [2, 3, 4]
 

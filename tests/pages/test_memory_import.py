@@ -51,6 +51,7 @@ def test_check_then_confirm(alice: Client, support: Instance, storage: Path) -> 
     page = html(upload(alice, b'{"content": "New <b>"}\n{"content": "Known"}\n{"content": ""}\n'))
     assert "1 memory would be created" in page
     assert "memories.jsonl" in page
+    assert "<dt>Read as</dt><dd>JSON lines</dd>" in page
     assert "<b>content</b>: This may not be empty." in page
     assert "Import 1 memory" in page
     assert Memory.objects.count() == 1

@@ -3,22 +3,19 @@
 import codecs
 import csv
 import io
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 from memories.transfer.formats import chatgpt, mem0, table
+from memories.transfer.formats.detecting import LISTS, Format, format_of, is_document, text_of
 from memories.transfer.formats.values import Unusable, first_value, value_of
 from memoryconsole.errors import Invalid
 
-Format = Literal["jsonl", "csv", "mem0", "chatgpt"]
-FORMATS: tuple[Format, ...] = ("jsonl", "csv", "mem0", "chatgpt")
 # Longer than any memory with its versions and vectors; a line without an end is not read into memory.
 LONGEST = 8 * 1024 * 1024
 PEEKED = 64 * 1024
 PART = 16 * 1024
-LISTS = ("results", "memories")
 JSON_SPACE = " \t\r\n"
 
 
@@ -37,44 +34,19 @@ def rows_of(file: IO[bytes], format: Format | None = None) -> Iterator[Row]:
     file.seek(0)
     start = file.read(PEEKED)
     file.seek(len(codecs.BOM_UTF8) if start.startswith(codecs.BOM_UTF8) else 0)
-    format = format or format_of(start)
+    format, text = format or format_of(start), text_of(start)
     if format == "csv":
-        return _table_rows(file)
-    if format == "jsonl" or (format == "mem0" and not _is_document(start)):
+        return _table_rows(file, table.delimiter_of(text))
+    if format == "jsonl" or (format == "mem0" and not is_document(text)):
         return _line_rows(file, "mem0" if format == "mem0" else None)
-    if _is_document(start):
+    if is_document(text):
         return _document_rows(file, format)
     return _text_rows(file)
 
 
-def format_of(start: bytes) -> Format:
-    """A guess from the first bytes, for files that nobody named a format for."""
-    text = start.removeprefix(codecs.BOM_UTF8).decode(errors="replace").lstrip()
-    first_line = text.partition("\n")[0].strip()
-    if text[:1] == "{" and not _is_document(start):
-        return "mem0" if '"memory"' in first_line and '"content"' not in first_line else "jsonl"
-    if _is_document(start):
-        return "mem0" if '"memory"' in text else "chatgpt"
-    names = [name.strip().strip('"') for name in first_line.split(",")]
-    return "csv" if "content" in names else "chatgpt"
-
-
-def _is_document(start: bytes) -> bool:
-    """One JSON value over all lines, a list or an object around a list, rather than an object on each line."""
-    text = start.removeprefix(codecs.BOM_UTF8).decode(errors="replace").lstrip()
-    if text[:1] == "[":
-        return text[1:].lstrip()[:1] in ("{", '"', "]", "")
-    if text[:1] != "{":
-        return False
-    first_line, head = text.partition("\n")[0], text[:200]
-    try:
-        first = json.loads(first_line)
-    except RecursionError:
-        # Of a document over several lines, the first one is short.
-        return any(f'"{name}"' in head for name in LISTS)
-    except ValueError:
-        return any(f'"{name}"' in head for name in LISTS) or '"content"' not in first_line
-    return any(isinstance(first.get(name), list) for name in LISTS) and "content" not in first
+def found_format(file: IO[bytes], name: str = "") -> Format:
+    file.seek(0)
+    return format_of(file.read(PEEKED), name)
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[int, str | None]]:
@@ -129,15 +101,17 @@ def _row(line: int, item: Any, shape: Format | None) -> Row:
     return Row(line, item)
 
 
-def _table_rows(file: IO[bytes]) -> Iterator[Row]:
+def _table_rows(file: IO[bytes], delimiter: str) -> Iterator[Row]:
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     line = 1
     try:
-        reader = csv.DictReader(text, strict=True)
-        _check_header(list(reader.fieldnames or []))
+        reader = csv.reader(text, strict=True, delimiter=delimiter)
+        names = [table.column_named(cell) for cell in next(filter(None, reader), [])]
+        _check_header(names)
         line = reader.line_num + 1
         for cells in reader:
-            yield _table_row(line, cells)
+            if cells:
+                yield _table_row(line, names, cells)
             line = reader.line_num + 1
     except UnicodeDecodeError:
         yield Row(line, problem="This is not UTF-8 text; the rest of the file was not read.")
@@ -147,18 +121,25 @@ def _table_rows(file: IO[bytes]) -> Iterator[Row]:
         text.detach()
 
 
+KNOWN_COLUMNS = f"Known columns: {', '.join(table.COLUMNS)}."
+NO_CONTENT = (
+    f"The first line of a CSV file names the columns, and one of them is content. {KNOWN_COLUMNS}"
+    " If this is no table but has a memory on each line, choose the format chatgpt."
+)
+
+
 def _check_header(names: list[str]) -> None:
-    unknown = [name for name in names if name not in table.COLUMNS and name not in ("kind", "type", "instanceId")]
+    unknown = [name or "one without a name" for name in names if not table.is_known(name)]
     if names and "content" not in names:
-        raise Invalid({"file": ["The first line of a CSV file names the columns, and one of them is content."]})
+        raise Invalid({"file": [NO_CONTENT]})
     if unknown:
-        raise Invalid({"file": [f"Unknown columns: {', '.join(unknown)[:200]}."]})
+        raise Invalid({"file": [f"Unknown columns: {', '.join(unknown)[:200]}. {KNOWN_COLUMNS}"]})
 
 
-def _table_row(line: int, cells: dict[Any, Any]) -> Row:
-    if None in cells or None in cells.values():
+def _table_row(line: int, names: list[str], cells: list[str]) -> Row:
+    if len(cells) != len(names):
         return Row(line, problem="It has more or fewer cells than there are columns.")
-    return Row(line, table.from_cells(cells))
+    return Row(line, table.from_cells(dict(zip(names, cells, strict=True))))
 
 
 def _document_rows(file: IO[bytes], shape: Format) -> Iterator[Row]:

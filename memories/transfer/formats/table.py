@@ -9,6 +9,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 from memories.transfer.formats.values import value_of
@@ -41,6 +42,11 @@ COLUMNS = (
     "createdAt",
     "updatedAt",
 )
+# Other words for two of them, and one that means nothing.
+ALSO_KNOWN = ("kind", "type", "instanceId")
+# Spreadsheets write what their country does, and people write headings with capitals.
+DELIMITERS = (",", ";", "\t")
+_NAMES = {name.lower(): name for name in (*COLUMNS, *ALSO_KNOWN)}
 STRUCTURED = frozenset({"tags", "sourceMessageIds", "evidence"})
 FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 GUARDED = re.compile(r"''*[=+\-@\t\r\n＝＋－＠]")
@@ -65,6 +71,32 @@ def _cell(value: Any) -> str:
         return "true" if value else "false"
     text = str(value)
     return f"'{text}" if isinstance(value, str) and FORMULA.match(text) else text
+
+
+def column_named(heading: str) -> str:
+    name = heading.strip()
+    return _NAMES.get(name.lower(), name)
+
+
+def is_known(name: str) -> bool:
+    return name in COLUMNS or name in ALSO_KNOWN
+
+
+def first_rows(start: str, delimiter: str) -> list[list[str]]:
+    """The header and the row below it, as far as there are any."""
+    try:
+        return list(islice(filter(None, csv.reader(io.StringIO(start, newline=""), delimiter=delimiter)), 2))
+    except csv.Error:
+        return []
+
+
+def delimiter_of(start: str) -> str:
+    """The one that finds the most columns we know; the comma, if none finds any."""
+    return max(DELIMITERS, key=lambda each: _known_in_header(first_rows(start, each)))
+
+
+def _known_in_header(rows: list[list[str]]) -> int:
+    return sum(is_known(column_named(cell)) for cell in rows[0]) if rows else 0
 
 
 def from_cells(cells: Mapping[str, str]) -> dict[str, Any]:
