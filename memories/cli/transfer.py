@@ -59,6 +59,7 @@ def export_to_file(command: ConsoleCommand, scope: Scope, options: dict[str, Any
 
 
 def import_from_file(command: ConsoleCommand, scope: Scope, options: dict[str, Any]) -> None:
+    command.written_as = {"file": "FILE"}
     format = format_named(options["format"])
     with _source(options["file"]) as file:
         size = file.seek(0, 2)

@@ -35,6 +35,7 @@ KEPT = timedelta(days=1)
 # Small enough for a request to wait for.
 AT_ONCE = 1024 * 1024
 STOPPED = "Something went wrong on the server. What was imported until then stays; import the file again to go on."
+GONE = "The file is gone. Upload it again."
 QUOTED = re.compile(r"“[^”]*”")
 
 
@@ -149,7 +150,7 @@ def run_import(scope: Scope, job: Job) -> None:
         with default_storage.open(payload["path"], "rb") as file:
             report = _import(scope, file, payload, progress)
     except (Invalid, FileNotFoundError) as problem:
-        reason = problem.detail if isinstance(problem, Invalid) else "The file is gone. Upload it again."
+        reason = next(iter(problem.errors.values()))[0] if isinstance(problem, Invalid) else GONE
         _end(rows, payload, Job.State.FAILED, error=reason)
         return
     except Exception:

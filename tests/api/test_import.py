@@ -184,7 +184,9 @@ def test_bad_input(api: Caller) -> None:
     assert list(send(api, b"x", url=f"{URL}&dryRun=perhaps").errors) == ["dryRun"]
     for url in (URL, f"{URL}&format=csv"):
         (reason,) = send(api, b"a,b\n1,2\n", url=url).errors["file"]
-        assert "names the columns, and one of them is content. Known columns: id," in reason
+        assert reason.startswith("The first line of a CSV file names the columns, and one of them is content. Known ")
+    assert send(api, b"content,zzz\na,b\n").json["detail"].startswith("file: Unknown columns: zzz. ")
+    assert Job.objects.latest("id").error.startswith("Unknown columns: zzz. ")
     assert not Memory.objects.exists()
     assert list(send(api, b"Notes\nTea\n", url=f"{URL}&name=notes.csv").errors) == ["file"]
 

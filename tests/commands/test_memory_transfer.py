@@ -71,6 +71,9 @@ def test_formats(shell: Shell, sales_bot: Any) -> None:
     ran = bring(shell, "-", "--format", "chatgpt", stdin=b"- Likes tea\n")
     assert ran.out == "1 memory created, read as chatgpt.\n"
     assert bring(shell, "-", stdin=b"Content;Tags\nLikes cake;a\n").out == "1 memory created, read as csv.\n"
+    ran = bring(shell, "-", stdin=b"content,zzz\na,b\n")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("FILE: Unknown columns: zzz. Known columns: id, ")
     ran = bring(shell, "-", "--format", "xml", stdin=b"")
     assert (ran.code, ran.err) == (2, "--format: Choose one of: jsonl, csv, mem0, chatgpt.\n")
 
