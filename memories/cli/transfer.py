@@ -17,7 +17,7 @@ from memories.transfer.exporting import export
 from memories.transfer.formats.detecting import FORMATS
 from memories.transfer.importing import Report, import_file
 from memories.transfer.uploads import format_named, report_json
-from memoryconsole.commands import ConsoleCommand
+from memoryconsole.commands import FAILED, ConsoleCommand
 from memoryconsole.errors import Problem
 from memoryconsole.inputs import read
 
@@ -74,11 +74,17 @@ def import_from_file(command: ConsoleCommand, scope: Scope, options: dict[str, A
             )
     if options["json"]:
         command.print_json({"import": {"dryRun": options["dry_run"], **report_json(report)}})
-        return
+    else:
+        _print_report(command, report, dry_run=options["dry_run"])
+    if report.invalid:
+        sys.exit(FAILED)
+
+
+def _print_report(command: ConsoleCommand, report: Report, *, dry_run: bool) -> None:
     for problem in report.problems:
         reasons = "; ".join(f"{field}: {why}" for field, whys in problem["errors"].items() for why in whys)
         command.complain(f"Line {problem['line']}: {reasons}")
-    command.stdout.write("\n".join(_said(report, options["dry_run"])))
+    command.stdout.write("\n".join(_said(report, dry_run)))
 
 
 def _said(report: Report, dry_run: bool) -> Iterator[str]:

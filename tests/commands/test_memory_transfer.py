@@ -56,7 +56,7 @@ def test_a_dry_run_reports_by_line(shell: Shell, sales_bot: Any, tmp_path: Path)
     file = tmp_path / "in.jsonl"
     file.write_text('{"content": "a"}\n{"content": "b", "importance": 11}\n{"content": "password: hunter22"}\n')
     ran = bring(shell, str(file), "--dry-run")
-    assert ran.err == "Line 2: importance: Must be at most 10.\n"
+    assert (ran.code, ran.err) == (1, "Line 2: importance: Must be at most 10.\n")
     assert ran.out.splitlines() == [
         "2 memories would be created, read as jsonl.",
         "1 row with problems, not to be imported.",
@@ -65,6 +65,24 @@ def test_a_dry_run_reports_by_line(shell: Shell, sales_bot: Any, tmp_path: Path)
     report = bring(shell, str(file), "--dry-run", "--json").json["import"]
     assert (report["dryRun"], report["format"], report["created"], report["invalid"]) == (True, "jsonl", 2, 1)
     assert not Memory.objects.exists()
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--dry-run"], ["--dry-run", "--json"]])
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (b'{"content": "a"}\n{"content": "a"}\n', 0),
+        (b'{"content": "a", "expiresAt": "2020-01-01T00:00:00Z"}\n', 0),
+        (b"", 0),
+        (b'{"content": "a"}\n{"content": ""}\n', 1),
+        (b'{"content": ""}\n', 1),
+    ],
+)
+def test_the_exit_code_says_whether_rows_were_refused(
+    shell: Shell, sales_bot: Any, text: bytes, code: int, options: list[str]
+) -> None:
+    ran = bring(shell, "-", *options, stdin=text)
+    assert (ran.code, bool(ran.out)) == (code, True)
 
 
 def test_formats(shell: Shell, sales_bot: Any) -> None:
