@@ -27,6 +27,7 @@ from memories.transfer.formats.detecting import FORMATS, Format
 from memories.transfer.importing import Report, import_file
 from memoryconsole.errors import Conflict, Invalid, NotFound
 from memoryconsole.ids import uuid7
+from memoryconsole.scrub import scrub
 from memoryconsole.streams import Limited, safe_name
 
 KIND = "import-memories"
@@ -36,7 +37,11 @@ KEPT = timedelta(days=1)
 AT_ONCE = 1024 * 1024
 STOPPED = "Something went wrong on the server. What was imported until then stays; import the file again to go on."
 GONE = "The file is gone. Upload it again."
-QUOTED = re.compile(r"“[^”]*”")
+# From the first to the last mark: what is quoted may have some of its own.
+QUOTED = re.compile(r"“.*”", re.DOTALL)
+# What these say is a word from a short list, or was meant to be.
+ENUMERATED = frozenset({"category", "role", "visibility", "status", "source"})
+LONGEST_WORD = 32
 
 
 def format_named(word: str) -> Format | None:
@@ -194,7 +199,7 @@ def actor_from(described: dict[str, Any]) -> Actor:
 
 
 def report_json(report: Report) -> dict[str, Any]:
-    """Lines and reasons; what was quoted from the file is left out."""
+    """Lines and reasons; of what was quoted from the file only words that are no memory's text."""
     found = asdict(report)
     problems = [{"line": each["line"], "errors": _unquoted(each["errors"])} for each in found.pop("problems")]
     public = {"left_out": "leftOut", "dropped_links": "droppedLinks"}
@@ -202,7 +207,21 @@ def report_json(report: Report) -> dict[str, Any]:
 
 
 def _unquoted(errors: dict[str, list[str]]) -> dict[str, list[str]]:
-    return {field[:100]: [QUOTED.sub("“…”", reason) for reason in reasons] for field, reasons in errors.items()}
+    return {
+        field[:100]: [QUOTED.sub(_short if _is_enumerated(field) else "“…”", reason) for reason in reasons]
+        for field, reasons in errors.items()
+    }
+
+
+def _is_enumerated(field: str) -> bool:
+    """Also that of an earlier version: `versions.0.category`."""
+    return field.rpartition(".")[2] in ENUMERATED
+
+
+def _short(quoted: re.Match[str]) -> str:
+    """A text that slipped into the wrong column is cut off, and a credential in it replaced as anywhere else."""
+    word = scrub(quoted[0][1:-1])[0]
+    return f"“{word}”" if len(word) <= LONGEST_WORD else f"“{word[:LONGEST_WORD].rstrip()}…”"
 
 
 def _imports(scope: Scope, id: UUID) -> QuerySet[Job]:

@@ -104,7 +104,7 @@ def test_a_large_file_is_for_the_worker(
     api: Caller, support: Instance, storage: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(uploads, "AT_ONCE", 10)
-    raw = b'{"content": "A secret"}\n{"content": "x", "category": "secret"}\n'
+    raw = b'{"content": "A secret"}\n{"content": "", "key": "secret"}\n'
     answer = send(api, raw)
     assert answer.status == 202
     job = answer.json["job"]
@@ -120,6 +120,35 @@ def test_a_large_file_is_for_the_worker(
     assert "secret" not in json.dumps(Job.objects.get().payload)
     assert files(storage) == []
     assert Memory.objects.get().content == "A secret"
+
+
+VERSION = {"version": 1, "content": "x", "role": "context", "importance": 5}
+WRITTEN = {"writtenAt": "2026-05-12T15:00:00Z", "replacedAt": "2026-05-12T15:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("row", "field", "reason"),
+    [
+        ({"category": "colour"}, "category", "“colour” is not a category."),
+        ({"kind": "colour"}, "category", "“colour” is not a category."),
+        ({"role": "helper"}, "role", "“helper” is not a role."),
+        ({"category": "Alice told us that she is going to marry"}, "category", "“alice told us that she is going…” is"),
+        ({"category": "a” password: hunter22 b"}, "category", "“a” password: [redacted"),
+        ({"versions": [{**VERSION, **WRITTEN, "category": "colour"}]}, "versions.0.category", "“colour” is not a"),
+    ],
+)
+def test_the_report_shows_the_word_that_is_wrong(api: Caller, row: dict[str, Any], field: str, reason: str) -> None:
+    answer = send(api, json.dumps({"content": "x"} | row).encode())
+    (problem,) = answer.json["import"]["problems"]
+    assert problem["errors"][field][0].startswith(reason)
+    assert "marry" not in str(problem)
+    assert "hunter22" not in str(problem)
+
+
+def test_the_report_shows_no_other_word() -> None:
+    report = importing.Report()
+    report.add_problem(1, {"content": ["“A secret” of “Alice”” Smith” is too long."]})
+    assert uploads.report_json(report)["problems"][0]["errors"] == {"content": ["“…” is too long."]}
 
 
 def test_the_worker_acts_for_whoever_asked(support: Instance, monkeypatch: pytest.MonkeyPatch) -> None:

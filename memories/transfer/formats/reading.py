@@ -95,7 +95,7 @@ def _row(line: int, item: Any, shape: Format | None) -> Row:
     if not isinstance(item, dict):
         return Row(line, problem="This is not an object.")
     if shape == "mem0" or mem0.is_mem0(item):
-        return Row(line, mem0.from_mem0(item)) if "memory" in item else Row(line, problem="It has no “memory”.")
+        return Row(line, mem0.from_mem0(item)) if "memory" in item else Row(line, problem="It has no field memory.")
     if shape == "chatgpt" and "category" not in item:
         return Row(line, is_left_out=True) if chatgpt.is_switched_off(item) else Row(line, chatgpt.from_item(item))
     return Row(line, item)
