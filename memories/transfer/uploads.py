@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import default_storage
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.utils import timezone
 from procrastinate.contrib.django import app
 
@@ -27,6 +27,7 @@ from memories.transfer.formats.detecting import FORMATS, Format
 from memories.transfer.importing import Report, import_file
 from memoryconsole.errors import Conflict, Invalid, NotFound
 from memoryconsole.ids import uuid7
+from memoryconsole.presenting import when
 from memoryconsole.scrub import scrub
 from memoryconsole.streams import Limited, safe_name
 
@@ -36,6 +37,7 @@ KEPT = timedelta(days=1)
 # Small enough for a request to wait for.
 AT_ONCE = 1024 * 1024
 STOPPED = "Something went wrong on the server. What was imported until then stays; import the file again to go on."
+NOT_BEGUN: dict[str, Any] = {"done": 0, "attempts": 0, "started_at": None, "finished_at": None}
 GONE = "The file is gone. Upload it again."
 # From the first to the last mark: what is quoted may have some of its own.
 QUOTED = re.compile(r"“.*”", re.DOTALL)
@@ -69,7 +71,7 @@ def keep_upload(
         "format": format or "",
         "dryRun": dry_run,
         "mayConfirm": may_confirm,
-        "started": timezone.now().isoformat(),
+        "started": when(timezone.now()),
     }
     return Job.objects.create(
         instance=scope.instance,
@@ -123,8 +125,8 @@ def confirm(scope: Scope, raw_id: object) -> Job:
         if job.state != Job.State.DONE or not job.payload.get("dryRun") or not job.payload.get("path"):
             raise Conflict("This import is going on, is done, or its file is gone. Upload the file again.")
         payload = {name: value for name, value in job.payload.items() if name != "report"}
-        payload |= {"dryRun": False, "started": timezone.now().isoformat()}
-        _imports(scope, job.id).update(payload=payload, state=Job.State.QUEUED, done=0, finished_at=None)
+        payload |= {"dryRun": False, "started": when(timezone.now())}
+        _imports(scope, job.id).update(payload=payload, state=Job.State.QUEUED, **NOT_BEGUN)
         job.payload = payload
         if job.total > AT_ONCE:
             _queue(scope, job)
@@ -146,7 +148,7 @@ def run_import(scope: Scope, job: Job) -> None:
     """Import the job's file, and write on the job how far it is and what came of it."""
     rows = _imports(scope, job.id)
     payload = dict(job.payload)
-    rows.update(state=Job.State.RUNNING, error="")
+    rows.update(state=Job.State.RUNNING, error="", attempts=F("attempts") + 1, started_at=timezone.now())
 
     def progress(report: Report, position: int) -> None:
         rows.update(done=min(position, job.total), payload={**payload, "report": report_json(report)})

@@ -48,7 +48,10 @@ def test_json_lines(api: Caller, storage: Path) -> None:
         "droppedLinks": 0,
         "problems": [{"line": 2, "errors": {"content": ["This may not be empty."]}}],
     }
-    assert answer.json["job"]["state"] == "done"
+    job = answer.json["job"]
+    assert (job["state"], job["attempts"]) == ("done", 1)
+    assert job["createdAt"] <= job["startedAt"] <= job["finishedAt"]
+    assert job["payload"]["started"].endswith("Z")
     assert "path" not in answer.json["job"]["payload"]
     assert Memory.objects.get().source == "import"
     assert files(storage) == []
@@ -109,6 +112,7 @@ def test_a_large_file_is_for_the_worker(
     assert answer.status == 202
     job = answer.json["job"]
     assert (job["kind"], job["state"], job["total"]) == ("import-memories", "queued", len(raw))
+    assert (job["attempts"], job["startedAt"]) == (0, None)
     assert len(files(storage)) == 1
     assert files(storage)[0].stat().st_mode & 0o077 == 0
     queued = ProcrastinateJob.objects.get(task_name="import_memories")
@@ -184,9 +188,11 @@ def test_beginning_again_goes_on(api: Caller, support: Instance, monkeypatch: py
     monkeypatch.setattr(importing, "_store", crash)
     with pytest.raises(RuntimeError):
         jobs.import_memories(**queued.args)
-    assert (Job.objects.get().state, Memory.objects.count()) == ("failed", 4)
+    job = Job.objects.get()
+    assert (job.state, job.attempts, Memory.objects.count()) == ("failed", 1, 4)
     jobs.import_memories(**queued.args)
-    assert (Job.objects.get().state, Memory.objects.count()) == ("done", 6)
+    job = Job.objects.get()
+    assert (job.state, job.attempts, Memory.objects.count()) == ("done", 2, 6)
 
 
 def test_too_large(api: Caller, storage: Path, settings: Any) -> None:

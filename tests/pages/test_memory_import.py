@@ -84,6 +84,7 @@ def test_a_large_file(alice: Client, support: Instance, monkeypatch: pytest.Monk
     assert "Waiting for the worker." in html(act(alice, "confirm"))
     jobs.import_memories(**ProcrastinateJob.objects.latest("id").args)
     assert "1 memory was created" in html(alice.get(url))
+    assert job().attempts == 1
     assert Memory.objects.get().content == "New"
 
 
