@@ -6,12 +6,26 @@ from urllib.parse import quote
 
 from django.core.files.uploadedfile import UploadedFile
 from django.http import StreamingHttpResponse
+from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
 
 from memoryconsole.endpoints import LengthRequired
-from memoryconsole.errors import Invalid
+from memoryconsole.errors import Invalid, Problem
 from memoryconsole.streams import safe_name
+
+
+class UnreadableForm(Problem):
+    code = "unreadable"
+    detail = "The form cannot be read. Send it as multipart/form-data, with the boundary in the Content-Type header."
+
+
+class FormParser(MultiPartParser):
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        try:
+            return super().parse(stream, media_type, parser_context)
+        except ParseError:
+            raise UnreadableForm from None
 
 
 class RawParser(BaseParser):
@@ -23,7 +37,7 @@ class RawParser(BaseParser):
         return {"file": stream}
 
 
-FILE_PARSERS = [MultiPartParser, RawParser]
+FILE_PARSERS = [FormParser, RawParser]
 
 
 def file_in(request: Request) -> tuple[Any, str]:

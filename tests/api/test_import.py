@@ -96,6 +96,14 @@ def test_a_form(api: Caller, support: Instance) -> None:
         assert answer.error == (400, "invalid")
 
 
+def test_a_form_that_cannot_be_read(api: Caller, support: Instance) -> None:
+    for caller in (api, signed_in(make_user("alice", support))):
+        for type in ("multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; boundary=ä"):
+            answer = send(caller, b"--x\r\n", type=type)
+            assert answer.error == (400, "unreadable"), type
+            assert "boundary" in answer.json["detail"]
+
+
 def test_a_dry_run(api: Caller, storage: Path) -> None:
     report = send(api, b'{"content": "Tea"}', url=f"{URL}&dryRun=true").json["import"]
     assert (report["dryRun"], report["created"]) == (True, 1)
