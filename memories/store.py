@@ -139,7 +139,7 @@ def change(scope: Scope, raw_id: object, changes: MemoryChanges, *, seen: dateti
     scope.require_write()
     fields = changes.changed_fields()
     links.check_fields(scope, fields)
-    _scrub(fields)
+    scrub_fields(fields)
     try:
         with transaction.atomic():
             memory = _locked_one(scope, raw_id)
@@ -222,7 +222,7 @@ def apply(scope: Scope, memory: Memory, fields: dict[str, Any], cause: Cause, *,
 def build(scope: Scope, draft: MemoryDraft, written_at: datetime | None = None) -> tuple[Memory, list[str]]:
     now = written_at or timezone.now()
     fields = {name: getattr(draft, name) for name in DRAFTED}
-    redacted = _scrub(fields)
+    redacted = scrub_fields(fields)
     fields |= {
         "instance_id": scope.instance.id,
         "id": uuid7_at(written_at) if written_at else uuid7(),
@@ -253,10 +253,11 @@ def content_hash(content: str) -> bytes:
 
 def credentials_in(changes: MemoryChanges) -> list[str]:
     """The kinds of credentials that `change` will not store."""
-    return _scrub(changes.changed_fields())
+    return scrub_fields(changes.changed_fields())
 
 
-def _scrub(fields: dict[str, Any]) -> list[str]:
+def scrub_fields(fields: dict[str, Any]) -> list[str]:
+    """Replace the credentials in these columns, and say of which kinds they were."""
     redacted: list[str] = []
     for name in SCRUBBED:
         if fields.get(name):

@@ -24,7 +24,7 @@ from memories import audit, indexing
 from memories.embedding.backfill import embed_soon
 from memories.inserting import insert_many, new_rows
 from memories.models import Memory
-from memories.store import content_hash, new
+from memories.store import content_hash, new, scrub_fields
 from memories.transfer import versions
 from memories.transfer.formats.detecting import Format
 from memories.transfer.formats.reading import Row, found_format, rows_of
@@ -35,14 +35,12 @@ from memories.vocabulary import Status
 from memoryconsole.errors import Invalid
 from memoryconsole.ids import parse_id, time_of, uuid7, uuid7_at
 from memoryconsole.inputs import read
-from memoryconsole.scrub import scrub
 
 BATCH = 1_000
 BATCH_BYTES = 16 * 1024 * 1024
 PROBLEMS_SHOWN = 100
 ATTEMPTS = 3
 SOURCE = "import"
-SCRUBBED = ("content", "summary", "key", "supersede_reason")
 NOT_COLUMNS = frozenset(
     {"dedupe", "versions", "vectors", "superseded_by_id", "id", "source", "created_at", "updated_at"}
 )
@@ -176,10 +174,7 @@ def _candidate(scope: Scope, line: int, draft: ImportedMemory, report: Report, s
     if max(created, draft.updated_at or created) > timezone.now() + SKEW:
         raise Invalid({"createdAt": ["This is in the future."]})
     fields = dict(zip(COLUMNS, _columns(draft), strict=True))
-    for name in SCRUBBED:
-        if fields[name]:
-            fields[name], kinds = scrub(fields[name])
-            report.redacted += bool(kinds)
+    report.redacted += bool(scrub_fields(fields))
     id = _own_id(draft)
     fields |= {
         "instance_id": scope.instance.id,
