@@ -1,6 +1,6 @@
 """Links from memories to what was said: conversations and messages of the same instance, or an error."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -10,27 +10,37 @@ from memories.draft import MemoryDraft
 from memories.models import Memory
 from memoryconsole.errors import Invalid
 
+NO_CONVERSATION = "There is no such conversation in this instance."
+NO_MESSAGE = "There is no such message in this instance."
 
-def check(scope: Scope, drafts: Iterable[MemoryDraft]) -> None:
-    drafts = list(drafts)
-    _check_conversations(scope, {id for draft in drafts if (id := draft.source_conversation_id)})
-    _check_messages(scope, {id for draft in drafts for id in draft.source_message_ids})
+
+def check(scope: Scope, drafts: Sequence[MemoryDraft], *, in_list: bool = False) -> None:
+    """Of a list, each memory with a wrong link is named by its place."""
+    conversations = _missing(Conversation, scope, {id for draft in drafts if (id := draft.source_conversation_id)})
+    messages = _missing(Message, scope, {id for draft in drafts for id in draft.source_message_ids})
+    errors = {}
+    for n, draft in enumerate(drafts) if conversations or messages else ():
+        place = f"memories.{n}." if in_list else ""
+        if draft.source_conversation_id in conversations:
+            errors[f"{place}sourceConversationId"] = [NO_CONVERSATION]
+        if not messages.isdisjoint(draft.source_message_ids):
+            errors[f"{place}sourceMessageIds"] = [NO_MESSAGE]
+    if errors:
+        raise Invalid(errors)
 
 
 def check_fields(scope: Scope, fields: Mapping[str, Any]) -> None:
     conversation = fields.get("source_conversation_id")
-    _check_conversations(scope, {conversation} if conversation else set())
-    _check_messages(scope, set(fields.get("source_message_ids") or []))
+    if conversation and _missing(Conversation, scope, {conversation}):
+        raise Invalid({"sourceConversationId": [NO_CONVERSATION]})
+    if _missing(Message, scope, set(fields.get("source_message_ids") or [])):
+        raise Invalid({"sourceMessageIds": [NO_MESSAGE]})
 
 
-def _check_conversations(scope: Scope, ids: set[UUID]) -> None:
-    if ids and Conversation.objects.filter(instance=scope.instance, id__in=ids).count() != len(ids):
-        raise Invalid({"sourceConversationId": ["There is no such conversation in this instance."]})
-
-
-def _check_messages(scope: Scope, ids: set[UUID]) -> None:
-    if ids and Message.objects.filter(instance=scope.instance, id__in=ids).count() != len(ids):
-        raise Invalid({"sourceMessageIds": ["There is no such message in this instance."]})
+def _missing(model: type[Conversation] | type[Message], scope: Scope, ids: set[UUID]) -> set[UUID]:
+    if not ids:
+        return set()
+    return ids - set(model.objects.filter(instance=scope.instance, id__in=ids).values_list("id", flat=True))
 
 
 def messages_of(scope: Scope, memory: Memory) -> list[Message]:

@@ -118,7 +118,7 @@ def save_many(
 ) -> list[Memory]:
     """All of them or none. `written_at` dates each of them, for what was remembered before it came here."""
     scope.require_write()
-    links.check(scope, drafts)
+    links.check(scope, drafts, in_list=True)
     moments = written_at if written_at is not None else [None] * len(drafts)
     memories = [build(scope, draft, moment)[0] for draft, moment in zip(drafts, moments, strict=True)]
     try:

@@ -101,7 +101,7 @@ def test_missing_list(api: Caller) -> None:
 def test_conversation_of_another_instance_saves_nothing(api: Caller, sales: Instance) -> None:
     theirs = make_conversation(sales)
     answer = save(api, [{"content": "x"}, {"content": "y", "sourceConversationId": str(theirs.id)}])
-    assert list(answer.errors) == ["sourceConversationId"]
+    assert list(answer.errors) == ["memories.1.sourceConversationId"]
     assert not Memory.objects.exists()
 
 
