@@ -72,4 +72,5 @@ def _passed_on(body: bytes, headers: dict[str, str]) -> HttpResponse:
         raise Absent from None
     finally:
         server.close()
-    return HttpResponse(content, status=answer.status, content_type=answer.getheader("Content-Type"))
+    # Without a type Django would call it a page.
+    return HttpResponse(content, status=answer.status, content_type=answer.getheader("Content-Type") or "text/plain")

@@ -21,7 +21,8 @@ class Backend(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         said = json.dumps({"headers": dict(self.headers), "body": body.decode()}).encode()
         self.send_response(202)
-        self.send_header("Content-Type", "application/json")
+        if body != b"untyped":
+            self.send_header("Content-Type", "application/json")
         self.end_headers()
         self.wfile.write(said)
 
@@ -51,6 +52,10 @@ def test_what_the_protocol_needs_is_passed_on_and_nothing_else(api, backend):
     assert passed["mcp-protocol-version"] == "2025-11-25"
     assert passed["host"].startswith("127.0.0.1:")
     assert not {"cookie", "origin"} & set(passed)
+
+
+def test_an_answer_without_a_type_is_no_page(api, backend):
+    assert api.send("POST", "/mcp", raw=b"untyped").headers["Content-Type"] == "text/plain"
 
 
 @pytest.mark.parametrize(
