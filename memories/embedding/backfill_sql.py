@@ -78,8 +78,7 @@ UPDATE memories_memory SET embedding = 'ready', embedding_error = ''
 WHERE instance_id = %(instance)s AND NOT embedding = 'ready' AND id IN (SELECT memory_id FROM stored)
 """
 
-MARK_ALL_READY = f"""
-UPDATE memories_memory m SET embedding = 'ready', embedding_error = ''
+HAS_ALL_VECTORS = f"""
 WHERE m.instance_id = %(instance)s AND NOT m.embedding = 'ready'
   AND {STILL}
   AND (
@@ -91,9 +90,15 @@ WHERE m.instance_id = %(instance)s AND NOT m.embedding = 'ready'
     LIMIT 1
 ) IS NULL
 """
-
 # Not one statement for some and for all: a generic plan would then compare all that is pending with each of these.
-MARK_READY = MARK_ALL_READY + " AND m.id = ANY(%(memories)s)"
+AMONG_THESE = " AND m.id = ANY(%(memories)s)"
+
+# First, and looked at again when it is held: whoever waits for a writer's row is shown the row as it is then, but the
+# chunks as they were before. In the order of their ids, as others hold several, and only what is marked then.
+HOLD = "ORDER BY m.id FOR NO KEY UPDATE OF m"
+HOLD_ALL_READY = f"SELECT m.id FROM memories_memory m {HAS_ALL_VECTORS} {HOLD}"
+HOLD_READY = f"SELECT m.id FROM memories_memory m {HAS_ALL_VECTORS} {AMONG_THESE} {HOLD}"
+MARK_READY = f"UPDATE memories_memory m SET embedding = 'ready', embedding_error = '' {HAS_ALL_VECTORS} {AMONG_THESE}"
 
 FORGET = "DELETE FROM memories_embedding WHERE instance_id = %(instance)s AND generation <> %(generation)s"
 # Saved just before, and ready by vectors that are gone now.

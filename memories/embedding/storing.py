@@ -12,7 +12,8 @@ from memories.embedding.answers import Vector
 from memories.embedding.backfill_sql import (
     ALL,
     BATCH,
-    MARK_ALL_READY,
+    HOLD_ALL_READY,
+    HOLD_READY,
     MARK_READY,
     PENDING,
     REUSE,
@@ -101,9 +102,12 @@ def mark_ready(instance: Instance, generation: int, memories: set[UUID] | None) 
     named = parameters(instance, generation) | {"searched": generation}
     with without_waiting_for_the_disk(), connection.cursor() as cursor:
         if memories is None:
-            cursor.execute(MARK_ALL_READY, named)
+            cursor.execute(HOLD_ALL_READY, named)
         else:
-            cursor.execute(MARK_READY, named | {"memories": [*memories]})
+            cursor.execute(HOLD_READY, named | {"memories": [*memories]})
+        held = [id for (id,) in cursor.fetchall()]
+        if held:
+            cursor.execute(MARK_READY, named | {"memories": held})
 
 
 def mark_failed(instance: Instance, memory_id: UUID, reason: str) -> None:
