@@ -22,10 +22,10 @@ from accounts.access import Scope
 from instances.models import Instance
 from memories.asking import PASSING, Unavailable
 from memories.embedding.answers import Vector
-from memories.embedding.backfill_sql import FORGET, MARK_PENDING
+from memories.embedding.backfill_sql import FORGET
 from memories.embedding.batches import embed_batches
 from memories.embedding.embedder import model_of
-from memories.embedding.storing import Missing, Piece, mark_ready, parameters, store_by_memory
+from memories.embedding.storing import Missing, Piece, mark_pending, mark_ready, parameters, store_by_memory
 from memories.filters import IS_NOT_EMBEDDED
 from memories.models import Job, Memory
 from memories.vocabulary import EmbeddingState
@@ -85,7 +85,8 @@ def ask_for_embedding(scope: Scope, *, limit: int | None = None) -> Job:
 
 
 def try_failed_again(scope: Scope) -> None:
-    """What the embedder once refused counts as pending again."""
+    """What the embedder once refused counts as pending again, and so does what has lost a vector."""
+    mark_pending(scope.instance, scope.instance.embedding_generation)
     rows = Memory.objects.filter(instance=scope.instance, embedding=EmbeddingState.FAILED)
     rows.filter(IS_NOT_EMBEDDED).update(embedding=EmbeddingState.PENDING)
 
@@ -219,16 +220,13 @@ def _finish(scope: Scope, generation: int, model: str) -> None:
     Memories first and vectors last, as whoever changes a memory does: they cannot wait for each other.
     """
     instance = scope.instance
-    named = parameters(instance, generation)
     with transaction.atomic(), connection.cursor() as cursor:
         is_switched = generation != instance.embedding_generation and _switch(instance, generation, model)
-        if is_switched:
-            cursor.execute(MARK_PENDING, named)
-            if cursor.rowcount:
-                embed_soon(scope)
+        if is_switched and mark_pending(instance, generation):
+            embed_soon(scope)
         mark_ready(instance, generation, None)
         if is_switched:
-            cursor.execute(FORGET, named)
+            cursor.execute(FORGET, parameters(instance, generation))
 
 
 def _switch(instance: Instance, generation: int, model: str) -> bool:

@@ -101,12 +101,15 @@ HOLD_READY = f"SELECT m.id FROM memories_memory m {HAS_ALL_VECTORS} {AMONG_THESE
 MARK_READY = f"UPDATE memories_memory m SET embedding = 'ready', embedding_error = '' {HAS_ALL_VECTORS} {AMONG_THESE}"
 
 FORGET = "DELETE FROM memories_embedding WHERE instance_id = %(instance)s AND generation <> %(generation)s"
-# Saved just before, and ready by vectors that are gone now.
-MARK_PENDING = (
-    """
-UPDATE memories_memory SET embedding = 'pending'
-WHERE instance_id = %(instance)s AND embedding = 'ready' AND id IN (
-    SELECT c.memory_id FROM memories_chunk c WHERE c.instance_id = %(instance)s AND c.live"""
-    + WITHOUT_VECTOR
-    + ")"
+# Ready, but without all its vectors: saved just before a switch, by vectors that are gone now, or changed while an
+# earlier release marked it. Takes 0.14 s for 100,000 memories, whatever PostgreSQL knows of them.
+MARK_PENDING = f"""
+WITH held AS MATERIALIZED (
+    SELECT m.id FROM memories_memory m
+    WHERE m.instance_id = %(instance)s AND m.embedding = 'ready' AND {STILL} AND m.id IN (
+        SELECT c.memory_id FROM memories_chunk c WHERE c.instance_id = %(instance)s AND c.live {WITHOUT_VECTOR}
+    )
+    {HOLD}
 )
+UPDATE memories_memory SET embedding = 'pending' WHERE instance_id = %(instance)s AND id IN (SELECT id FROM held)
+"""

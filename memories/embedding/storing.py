@@ -14,6 +14,7 @@ from memories.embedding.backfill_sql import (
     BATCH,
     HOLD_ALL_READY,
     HOLD_READY,
+    MARK_PENDING,
     MARK_READY,
     PENDING,
     REUSE,
@@ -108,6 +109,13 @@ def mark_ready(instance: Instance, generation: int, memories: set[UUID] | None) 
         held = [id for (id,) in cursor.fetchall()]
         if held:
             cursor.execute(MARK_READY, named | {"memories": held})
+
+
+def mark_pending(instance: Instance, generation: int) -> int:
+    """Those that are called ready and have not all their vectors of the generation in use; how many."""
+    with connection.cursor() as cursor:
+        cursor.execute(MARK_PENDING, parameters(instance, generation) | {"searched": generation})
+        return int(cursor.rowcount)
 
 
 def mark_failed(instance: Instance, memory_id: UUID, reason: str) -> None:
