@@ -116,7 +116,7 @@ class LoggedJson(TypedDict):
 
 
 class ShownJson(PlacedJson):
-    """`memory` is null when it has been deleted since, or is not yours to see; `line` is what the block said."""
+    """`memory` is null when it was deleted or has expired, or is not yours to see; `line` is what the block said."""
 
     id: Id
     memory: MemoryJson | None
@@ -141,7 +141,8 @@ class CauseJson(TypedDict):
 
 
 class WhyJson(TypedDict):
-    """`cause` decided; `also` would have, or happened since. `measured` says when `explain` was: `then` or `now`."""
+    """`cause` decided; `also` would have, or happened since. `measured` says when `explain` was: `then` or `now`.
+    `memory` is null when it has been deleted or has expired."""
 
     memoryId: Id
     memory: MemoryJson | None

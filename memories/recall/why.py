@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from uuid import UUID
+
+from django.utils import timezone
 
 from accounts.access import Scope
 from instances.models import Instance
@@ -37,7 +40,7 @@ class Cause:
 class Why:
     memory_id: UUID
     memory: Memory | None
-    """None when it has been deleted."""
+    """None when it has been deleted or has expired: nobody reads it any more."""
     given: bool
     causes: Sequence[Cause]
     """The decisive one first."""
@@ -62,24 +65,26 @@ def why(scope: Scope, account: Account, raw_memory_id: object) -> Why:
     """Not for transactions: the search may have to be done again."""
     id = parse_id(raw_memory_id)
     memory, origin = _there(scope, id) if id else GONE
-    if id is None or (memory is None and not _was_deleted(scope, id)):
+    since = _since(scope, id, memory) if id else []
+    if id is None or (memory is None and not since):
         raise NotFound("There is no such memory in this instance.")
-    return replace(_explained(scope, account, id, memory), origin=origin)
+    explained = _explained(scope, account, id, memory, since)
+    return replace(explained, memory=None if since else memory, origin=origin)
 
 
-def _explained(scope: Scope, account: Account, id: UUID, memory: Memory | None) -> Why:
+def _explained(scope: Scope, account: Account, id: UUID, memory: Memory | None, since: Sequence[Cause]) -> Why:
     fate = account.fates.get(id)
     if isinstance(fate, GivenLine):
-        causes = [Cause(fate.why, GIVEN[fate.why]), *_since(memory)]
+        causes = [Cause(fate.why, GIVEN[fate.why]), *since]
         return Why(id, memory, True, causes, fate.numbers, rank=fate.rank, tokens=fate.tokens)
     if fate:
-        causes = [Cause(fate.reason, fate.detail), *_over_cap(account, memory), *_since(memory)]
+        causes = [Cause(fate.reason, fate.detail), *_over_cap(account, memory), *since]
         return Why(id, memory, False, causes, fate.numbers)
-    if memory is None:
-        return Why(id, None, False, _since(memory))
-    barred = _barred(account, memory)
+    barred = _barred(account, memory) if memory else None
     if barred:
-        return Why(id, memory, False, [barred])
+        return Why(id, memory, False, list(dict.fromkeys([barred, *since])))
+    if since or memory is None:
+        return Why(id, memory, False, since)
     cause, numbers = _out_of_sight(scope, account, memory)
     return Why(id, memory, False, [cause, *_over_cap(account, memory)], numbers, measured="now")
 
@@ -97,14 +102,26 @@ def _there(scope: Scope, id: UUID) -> Known:
     return (own, None) if own else shared_among(scope, [id]).get(id, GONE)
 
 
-def _was_deleted(scope: Scope, id: UUID) -> bool:
-    rows = Memory.objects.filter(instance=scope.instance, id=id)
-    deletions = AuditEntry.objects.filter(instance=scope.instance, action="deleted", memory_ids__contains=[id])
-    return not rows.exists() and deletions.exists()
+def _since(scope: Scope, id: UUID, memory: Memory | None) -> list[Cause]:
+    """What has taken it out of everybody's reach; nothing of a memory that can be read, or never was there."""
+    if memory:
+        return [_expired(memory.expires_at)] if memory.expires_at and memory.expires_at <= timezone.now() else []
+    if Memory.objects.filter(instance=scope.instance, id=id).exists():
+        return []
+    ends = AuditEntry.objects.filter(instance=scope.instance, action__in=ENDS, memory_ids__contains=[id])
+    end = ends.order_by("-id").values_list("action", flat=True).first()
+    return [ENDS[end]] if end else []
 
 
-def _since(memory: Memory | None) -> list[Cause]:
-    return [] if memory else [Cause("deleted", "It has been deleted since.")]
+def _expired(moment: datetime) -> Cause:
+    return Cause("expired", f"It expired at {when(moment)}.")
+
+
+# As the audit log calls them.
+ENDS = {
+    "deleted": Cause("deleted", "It has been deleted since."),
+    "expired": Cause("expired", "It has expired since."),
+}
 
 
 def _over_cap(account: Account, memory: Memory | None) -> list[Cause]:
@@ -124,7 +141,7 @@ def _barred(account: Account, memory: Memory) -> Cause | None:
         asked_for = f"“{account.user_id}”" if account.user_id else "nobody in particular"
         return Cause("visibility", f"It is private to “{memory.owner}”, and was asked for by {asked_for}.")
     if memory.expires_at and memory.expires_at <= account.at:
-        return Cause("expired", f"It expired at {when(memory.expires_at)}.")
+        return _expired(memory.expires_at)
     if memory.status == Status.SUPERSEDED:
         return Cause("superseded", "Something newer has replaced it.")
     if memory.review == Review.PENDING:

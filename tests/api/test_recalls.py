@@ -9,7 +9,7 @@ from django.utils import timezone
 from instances.models import Instance
 from memories.draft import MemoryChanges
 from memories.jobs import purge_recalls
-from memories.models import Recall, RecallUse
+from memories.models import Memory, Recall, RecallUse
 from memories.store import change
 from memoryconsole.ids import uuid7_at
 from tests.api.calling import Caller, signed_in
@@ -206,6 +206,16 @@ def test_why_and_why_not(api: Caller, support: Instance) -> None:
     assert answer["memory"]["content"] == "Alice lives in Bern"
     answer = api.get(f"{URL}/{id}/why?instanceId=support-bot&memoryId={private.id}").json["why"]
     assert (answer["given"], answer["cause"], answer["also"]) == (False, "visibility", [])
+
+
+def test_why_does_not_say_what_has_expired(api: Caller, support: Instance) -> None:
+    memory = make_memory(support, "Alice lives in Bern", role="reference")
+    id = ask(api, "Where does Alice live?")
+    Memory.objects.filter(pk=memory.pk).update(expires_at=timezone.now())
+    answer = api.get(f"{URL}/{id}/why?instanceId=support-bot&memoryId={memory.id}").json["why"]
+    assert (answer["given"], answer["cause"], answer["memory"]) == (True, "found", None)
+    assert [other["cause"] for other in answer["also"]] == ["expired"]
+    assert "Bern" not in str(answer)
 
 
 def test_why_needs_a_memory_of_the_instance(api: Caller, sales: Instance) -> None:

@@ -20,6 +20,7 @@ from memories.filters import Filters
 from memories.jobs import purge_all_expired
 from memories.listing import count, ids_matching, list_from, list_page, pinned_on_top
 from memories.models import Memory
+from memories.recall.recalling import RecallRequest, recall
 from memories.search.hybrid import search
 from memories.search.similar import similar
 from memories.store import change, change_many, find_memory, restore, save, save_many
@@ -44,6 +45,7 @@ class World:
         change(self.scope, self.memory.id, MemoryChanges(content=f"It still says {MARK}"))
         embed_pending(self.scope)
         self.bot.refresh_from_db()
+        self.recalled = recall(self.scope, RecallRequest(query="What is new?")).id
         self.user: User = make_user("alice", self.bot)
         self.client = Client()
         self.client.force_login(self.user, backend="django.contrib.auth.backends.ModelBackend")
@@ -102,12 +104,17 @@ READS: dict[str, Callable[[World], object]] = {
     "GET /memories?search": lambda w: MARK in w.api(f"/memories?search={MARK}"),
     "GET /memories/<id>": lambda w: MARK in w.api(f"/memories/{w.memory.id}"),
     "GET /tags": lambda w: MARK in w.api("/tags"),
+    "GET /recalls/<id>": lambda w: MARK in w.api(f"/recalls/{w.recalled}"),
+    "GET /recalls/<id>/why": lambda w: MARK in w.api(f"/recalls/{w.recalled}/why?memoryId={w.memory.id}"),
     "/memory": lambda w: MARK in w.get("/memory"),
     "/memory, searched": lambda w: f"<mark>{MARK}</mark>" in w.get(f"/memory?search={MARK}"),
     "/memory/<id>": lambda w: MARK in w.get(f"/memory/{w.memory.id}"),
     "/memory/<id>/edit": lambda w: MARK in w.get(f"/memory/{w.memory.id}/edit"),
     "/memory/<id>/delete": lambda w: MARK in w.get(f"/memory/{w.memory.id}/delete"),
     "/memory/new": lambda w: MARK in w.get("/memory/new"),
+    "/recall": lambda w: MARK in w.get(f"/recall?query=news&memory={w.memory.id}"),
+    "/recall/<id>": lambda w: MARK in w.get(f"/recall/{w.recalled}"),
+    "/recall/<id>, why": lambda w: MARK in w.get(f"/recall/{w.recalled}?memory={w.memory.id}"),
     "/conversations/<id>": lambda w: MARK in w.get(f"/conversations/{w.talk.id}"),
 }  # fmt: skip
 

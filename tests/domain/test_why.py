@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from accounts.access import actor_of_user
 from instances.models import Instance
+from memories import jobs
 from memories.deletion import delete_memory
 from memories.embedding.backfill import embed_pending
 from memories.models import Memory
@@ -85,8 +86,32 @@ def test_visibility(bot: Instance, reader: str) -> None:
 
 def test_expired(bot: Instance) -> None:
     memory = reference(bot, "Alice lives in Bern")
-    Memory.objects.filter(pk=memory.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
-    assert explain(bot, ask(bot, "Where does Alice live?"), memory).cause == "expired"
+    expire(memory)
+    answer = explain(bot, ask(bot, "Where does Alice live?"), memory)
+    assert ([cause.cause for cause in answer.causes], answer.memory) == (["expired"], None)
+
+
+def expire(memory: Memory) -> None:
+    Memory.objects.filter(pk=memory.pk).update(expires_at=timezone.now() - timedelta(microseconds=1))
+
+
+@pytest.mark.parametrize("purge", [False, True])
+def test_expired_since(bot: Instance, purge: bool) -> None:
+    given, dropped = reference(bot, "Alice lives in Bern"), reference(bot, "The quarterly report is late")
+    unseen = reference(bot, "Parking is free", category="event")
+    id = ask(bot, "Where does Alice live?", filter={"category": "general"})
+    unfiltered = ask(bot, "", limit=1, filter={"category": "general"})
+    for memory in (given, dropped, unseen):
+        expire(memory)
+    if purge:
+        jobs.purge_all_expired(0)
+    answers = [explain(bot, id, memory) for memory in (given, dropped)]
+    assert [answer.memory for answer in answers] == [None, None]
+    causes = [[cause.cause for cause in answer.causes] for answer in answers]
+    assert causes == [["found", "expired"], ["threshold", "expired"]]
+    assert explain(bot, unfiltered, given).cause == "expired", "it was not looked at then, and nobody does now"
+    answer = explain(bot, id, unseen)
+    assert (answer.cause, answer.memory) == ("expired" if purge else "filter", None)
 
 
 def test_superseded(bot: Instance) -> None:
