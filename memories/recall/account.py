@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from memories.recall.request import Settings
-from memories.recall.selection import Candidate
+from memories.recall.selection import Candidate, Cut
 
 NO_ROOM = "There was not enough room left in the token budget."
 
@@ -73,6 +73,8 @@ class DroppedLine:
     reason: str
     detail: str
     numbers: Numbers = NO_NUMBERS
+    cut: Cut | None = None
+    """What search had against it, when something else decided."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +119,12 @@ def packed(account: Account) -> dict[str, Any]:
             [line.memory_id.hex, line.reason, "" if line.detail == NO_ROOM else line.detail, *_short(line.numbers)]
             for line in account.dropped
         ],
+        "cut": {line.memory_id.hex: [line.cut.cause, line.cut.detail] for line in account.dropped if line.cut},
     }
 
 
 def account_of(packed: Mapping[str, Any], *, query: str, user_id: str, mode: str, tokens: int, at: datetime) -> Account:
+    cuts = packed.get("cut", {})
     return Account(
         query=query,
         user_id=user_id,
@@ -135,7 +139,7 @@ def account_of(packed: Mapping[str, Any], *, query: str, user_id: str, mode: str
         has_summary=packed["summary"],
         procedures=[UUID(id) for id in packed["procedures"]],
         given=[_given(*line) for line in packed["given"]],
-        dropped=[_dropped(*line) for line in packed["dropped"]],
+        dropped=[_dropped(cuts.get(line[0]), *line) for line in packed["dropped"]],
     )
 
 
@@ -154,5 +158,5 @@ def _given(
     )
 
 
-def _dropped(id: str, reason: str, detail: str, *numbers: Any) -> DroppedLine:
-    return DroppedLine(UUID(id), reason, detail or NO_ROOM, Numbers(*numbers))
+def _dropped(cut: Sequence[Any] | None, id: str, reason: str, detail: str, *numbers: Any) -> DroppedLine:
+    return DroppedLine(UUID(id), reason, detail or NO_ROOM, Numbers(*numbers), Cut(*cut) if cut else None)

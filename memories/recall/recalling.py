@@ -4,9 +4,10 @@ Always answers: by words and meaning, by words alone when vectors cannot be had,
 is found. `docs/recall.md` says what goes first when there is not enough room.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 from typing import Literal
 from uuid import UUID
 
@@ -25,7 +26,7 @@ from memories.recall.injected import Injected, always_injected
 from memories.recall.log import record
 from memories.recall.prompt_block import Block, Placed, compose
 from memories.recall.request import RecallRequest, Settings, as_plain_words, question_in, settings_for
-from memories.recall.selection import Candidate, RecallMode, Selection, select
+from memories.recall.selection import Candidate, Cut, RecallMode, Selection, select
 from memories.search.hybrid import Mode
 
 __all__ = ["Dropped", "Given", "RecallRequest", "Recalled", "recall"]
@@ -64,6 +65,8 @@ class Dropped:
     reason: str
     detail: str
     candidate: Candidate | None = None
+    cut: Cut | None = None
+    """What search had against it, when that did not decide because its role puts it into every prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,8 @@ class Recalled:
             procedures=[procedure.id for procedure in self.procedures],
             given=[_given_line(given) for given in self.memories],
             dropped=[
-                DroppedLine(one.memory.id, one.reason, one.detail, numbers_of(one.candidate)) for one in self.dropped
+                DroppedLine(one.memory.id, one.reason, one.detail, numbers_of(one.candidate), one.cut)
+                for one in self.dropped
             ],
         )
 
@@ -188,17 +192,17 @@ def _given(block: Block, selection: Selection, injected: Injected) -> Iterator[G
 
 
 def _dropped(block: Block, selection: Selection, injected: Injected) -> Iterator[Dropped]:
-    """Each memory once: what was found and did not fit, what was passed over, then what is injected and did not fit."""
+    """Each memory once: what was found and did not fit, what is injected and did not fit, then what was passed over."""
+    cuts = {one.memory.id: (one, cut) for one, cut in selection.cut}
     told = set(block.placed)
-    fates: Sequence[tuple[Memory, str, str, Candidate | None]] = [
-        *((one.memory, "budget", NO_ROOM, one) for one in selection.chosen),
-        *((one.memory, cut.cause, cut.detail, one) for one, cut in selection.cut),
-        *((memory, "budget", NO_ROOM, None) for memory in injected.memories),
-    ]
-    for memory, reason, detail, candidate in fates:
-        if memory.id not in told:
-            told.add(memory.id)
-            yield Dropped(memory, reason, detail, candidate)
+    for one in chain(
+        (Dropped(one.memory, "budget", NO_ROOM, one) for one in selection.chosen),
+        (Dropped(memory, "budget", NO_ROOM, *cuts.get(memory.id, ())) for memory in injected.memories),
+        (Dropped(one.memory, cut.cause, cut.detail, one) for one, cut in selection.cut),
+    ):
+        if one.memory.id not in told:
+            told.add(one.memory.id)
+            yield one
 
 
 def _given_line(given: Given) -> GivenLine:

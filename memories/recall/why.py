@@ -78,7 +78,9 @@ def _explained(scope: Scope, account: Account, id: UUID, memory: Memory | None, 
         causes = [Cause(fate.why, GIVEN[fate.why]), *since]
         return Why(id, memory, True, causes, fate.numbers, rank=fate.rank, tokens=fate.tokens)
     if fate:
-        causes = [Cause(fate.reason, fate.detail), *_over_cap(account, memory), *since]
+        also = [Cause(fate.cut.cause, fate.cut.detail)] if fate.cut else []
+        capped = _over_cap(account, memory) if fate.reason != "budget" else []
+        causes = [Cause(fate.reason, fate.detail), *also, *capped, *since]
         return Why(id, memory, False, causes, fate.numbers)
     barred = _barred(account, memory) if memory else None
     if barred:

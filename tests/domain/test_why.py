@@ -205,6 +205,30 @@ def test_budget(bot: Instance) -> None:
     assert (answer.given, answer.cause) == (False, "budget")
 
 
+def test_no_room_for_what_is_always_injected(bot: Instance) -> None:
+    """It would have been given, near or far: only the budget decided."""
+    reference(bot, "Alice lives in Bern")
+    lessons = [make_memory(bot, f"Quarterly report {n} was " + "very late " * 20, role="lesson") for n in range(3)]
+    id = ask(bot, "Where does Alice live?", tokenBudget=100)
+    answers = [explain(bot, id, memory) for memory in lessons]
+    assert not any(answer.given for answer in answers)
+    assert [[cause.cause for cause in answer.causes] for answer in answers] == [["budget", "threshold"]] * 3
+    assert all("is below 0.15" in answer.causes[1].detail for answer in answers)
+    assert all(answer.numbers.similarity is not None for answer in answers)
+    dropped = recall(scope_of(bot), RecallRequest(query="Where does Alice live?", token_budget=100)).dropped
+    assert {one.memory.id: one.reason for one in dropped} == {memory.id: "budget" for memory in lessons}
+
+
+def test_a_log_from_before_tells_one_cause(bot: Instance) -> None:
+    reference(bot, "Alice lives in Bern")
+    memory = make_memory(bot, "Quarterly report was " + "very late " * 30, role="lesson")
+    id = ask(bot, "Where does Alice live?", tokenBudget=100)
+    row = find_recall(scope_of(bot), id)
+    del row.explanation["cut"]
+    row.save()
+    assert [cause.cause for cause in explain(bot, id, memory).causes] == ["budget"]
+
+
 def test_injected_cap(bot: Instance) -> None:
     Instance.objects.update(recall_injected_cap=2)
     reference(bot, "Alice lives in Bern")
