@@ -33,19 +33,31 @@ from memoryconsole.errors import NotFound
 from memoryconsole.ids import parse_id
 from memoryconsole.queue import is_waiting
 
+KIND = "embed-memories"
 BATCH = 256
 MOST = 2**31 - 1
 NO_MODEL = "No OpenAI or Azure key reaches this instance, so there is nothing to make vectors with."
 Progress = Callable[[int], None]
+
+# Before what waits with the same lock without being asked for, also if that is put off.
+ASKED_FOR = 1
+# procrastinate puts jobs off and has no way to bring them forward.
+BRING_FORWARD = """
+UPDATE procrastinate_jobs SET scheduled_at = now() WHERE status = 'todo' AND lock = %s AND scheduled_at > now()
+"""
 
 
 def embed_soon(scope: Scope) -> None:
     """Have the worker embed what is pending; queued in the transaction that made it necessary, once."""
     instance = scope.instance
     if model_of(instance):
-        _queue_surely(instance, "embed_memories", lock=f"embed {instance.id}")
+        _queue_surely(instance, "embed_memories", lock=_lock(instance))
     if _is_changing(instance):
         _queue_surely(instance, "embed_fresh_memories", lock=f"embed fresh {instance.id}")
+
+
+def _lock(instance: Instance) -> str:
+    return f"embed {instance.id}"
 
 
 def _queue_surely(instance: Instance, task: str, *, lock: str) -> None:
@@ -67,19 +79,21 @@ def _queue(instance: Instance, task: str, lock: str) -> bool:
 
 
 def ask_for_embedding(scope: Scope, *, limit: int | None = None) -> Job:
-    """Somebody wants it now: a job they can watch."""
+    """Somebody wants it now: a job they can watch. What waits for a better moment is tried now too."""
     scope.require_write()
-    with transaction.atomic():
+    lock = _lock(scope.instance)
+    with transaction.atomic(), connection.cursor() as cursor:
         try_failed_again(scope)
         job = Job.objects.create(
             instance=scope.instance,
-            kind="embed-memories",
+            kind=KIND,
             actor=str(scope.actor)[:200],
             payload={"limit": limit} if limit else {},
             total=min(missing(scope), limit or MOST),
             created_at=timezone.now(),
         )
-        task = app.configure_task("embed_memories", lock=f"embed {scope.instance.id}")
+        cursor.execute(BRING_FORWARD, [lock])
+        task = app.configure_task("embed_memories", lock=lock, priority=ASKED_FOR)
         task.defer(instance_id=str(scope.instance.id), job_id=str(job.id), limit=limit)
     return job
 
@@ -92,12 +106,21 @@ def try_failed_again(scope: Scope) -> None:
 
 
 def run_embedding(scope: Scope, job_id: str = "", limit: int | None = None) -> None:
-    """`embed_pending` for the worker, which writes into the row of a job that somebody watches how far it is and what
-    stops it."""
-    if not job_id:
-        embed_pending(scope, limit=limit)
-        return
-    rows = Job.objects.filter(instance=scope.instance, id=UUID(job_id))
+    """`embed_pending` for the worker. What stops it stands in the row of every job that waits, also behind this one."""
+    try:
+        if job_id:
+            _run_watched(scope, UUID(job_id), limit)
+        else:
+            embed_pending(scope, limit=limit)
+    except Unavailable as unavailable:
+        waiting = Job.objects.filter(instance=scope.instance, kind=KIND, state=Job.State.QUEUED)
+        waiting.update(error=unavailable.reason)
+        raise
+
+
+def _run_watched(scope: Scope, job_id: UUID, limit: int | None) -> None:
+    """Writes into the row of a job that somebody watches how far it is."""
+    rows = Job.objects.filter(instance=scope.instance, id=job_id)
     if not model_of(scope.instance):
         rows.update(state=Job.State.FAILED, error=NO_MODEL, finished_at=timezone.now())
         return
@@ -110,8 +133,8 @@ def run_embedding(scope: Scope, job_id: str = "", limit: int | None = None) -> N
 
     try:
         done = embed_pending(scope, limit=limit and max(limit - before, 0), progress=progress)
-    except Unavailable as unavailable:
-        rows.update(state=Job.State.QUEUED, error=unavailable.reason)
+    except Unavailable:
+        rows.update(state=Job.State.QUEUED)
         raise
     # Somebody else may have made some of them in the meantime: what was asked for is done all the same.
     finished = Greatest(F("total"), Value(before + done))

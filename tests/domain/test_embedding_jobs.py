@@ -1,10 +1,12 @@
 """Making vectors as a job somebody watches."""
 
+import json
 from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
 from django.utils import timezone
+from procrastinate import sql
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.jobs import Job as QueuedJob
 
@@ -75,6 +77,77 @@ def test_a_job_whose_work_others_have_done_is_done(bot: Instance, openai: OpenAI
     embed_pending(scope_of(bot))
     job = work_off(job)
     assert (job.state, job.done, job.total) == ("done", 3, 3)
+
+
+# Asked for now
+
+
+def put_off(number: int) -> None:
+    """What waits is to be tried again in five minutes, as after a few failures."""
+    with connection.cursor() as cursor:
+        later = "UPDATE procrastinate_jobs SET scheduled_at = now() + interval '5 minutes' WHERE status = 'todo'"
+        cursor.execute(later)
+        assert cursor.rowcount == number
+
+
+def what_the_worker_takes() -> dict[str, Any] | None:
+    """The arguments of the next job, as procrastinate chooses it; its lock is held from then on."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql.queries["register_worker"])
+        cursor.execute(sql.queries["fetch_job"], {"queues": None, "worker_id": cursor.fetchone()[0]})
+        columns = [column.name for column in cursor.description]
+        job: dict[str, Any] = dict(zip(columns, cursor.fetchone(), strict=True))
+        arguments = job["args"]
+        return json.loads(arguments) if isinstance(arguments, str) else arguments
+
+
+def finished(arguments: dict[str, Any]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE procrastinate_jobs SET status = 'succeeded' WHERE args = %s", [json.dumps(arguments)])
+
+
+def test_a_job_does_not_wait_for_one_that_is_put_off(bot: Instance, openai: OpenAIServer) -> None:
+    make_memories(bot, 3)
+    put_off(1)
+    assert what_the_worker_takes() is None
+    job = ask_for_embedding(scope_of(bot), limit=2)
+    assert what_the_worker_takes() == {"instance_id": str(bot.id), "job_id": str(job.id), "limit": 2}
+    assert what_the_worker_takes() is None, "one at a time"
+
+
+def test_asking_again_brings_forward_what_was_asked_for(bot: Instance, openai: OpenAIServer) -> None:
+    other = make_instance()
+    make_memories(bot, 1)
+    make_memories(other, 1)
+    first = ask_for_embedding(scope_of(bot))
+    put_off(3)
+    second = ask_for_embedding(scope_of(bot))
+    for job_id in (str(first.id), str(second.id), None):
+        taken = what_the_worker_takes()
+        assert taken
+        assert taken.get("job_id") == job_id
+        finished(taken)
+    assert what_the_worker_takes() is None, "nobody has asked for the other instance"
+
+
+def test_a_job_says_what_it_waits_for(bot: Instance, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedder, "ATTEMPTS", 1)
+    theirs = ask_for_embedding(scope_of(make_instance()))
+    make_memories(bot, 3)
+    first, second = ask_for_embedding(scope_of(bot)), ask_for_embedding(scope_of(bot))
+    openai.fail("server_error")
+    for job_id in ("", str(first.id)):
+        Job.objects.update(error="")
+        with pytest.raises(Unavailable):
+            run_embedding(scope_of(bot), job_id)
+        for job in (first, second):
+            job.refresh_from_db()
+            assert (job.state, job.error) == ("queued", "The embeddings API failed with status 500.")
+    theirs.refresh_from_db()
+    assert (first.attempts, second.attempts, theirs.error) == (1, 0, "")
+    openai.recover()
+    for job in (first, second):
+        assert (work_off(job).state, job.error) == ("done", "")
 
 
 def test_a_job_without_a_model_says_so(bot: Instance) -> None:
