@@ -8,13 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Generic, TypeVar
 
+from django.db.models import BooleanField, QuerySet
+from django.db.models.expressions import RawSQL
 from pydantic import AfterValidator, ConfigDict, Field
 
 from accounts.access import Scope
 from memories import store
-from memories.deletion import delete_key
+from memories.deletion import delete_key, delete_memories
 from memories.draft import Content, Importance, MemoryDraft, Name
-from memories.filters import Filters
+from memories.filters import Filters, readable
 from memories.listing import list_from
 from memories.models import Memory
 from memories.recall.recalling import RecallRequest, recall
@@ -27,6 +29,9 @@ from memoryconsole.presenting import when
 
 SOURCE = "mcp"
 LONGEST_LIST = 100
+NAMED_OWNERS = 3
+# The condition of the index of keys, spelt as a literal: with parameters a generic plan could not use it.
+HOLDS_ITS_KEY = RawSQL("status = 'active' AND NOT key = ''", (), output_field=BooleanField())
 
 Json = dict[str, Any]
 
@@ -118,7 +123,8 @@ class Tool(Generic[T]):
 
 
 def save(scope: Scope, wanted: Save) -> Answer:
-    fields = {"dedupe": "reject", "source": SOURCE, **wanted.model_dump(exclude_none=True)}
+    owner = _whose(readable(scope).filter(HOLDS_ITS_KEY), wanted.key)
+    fields = {"dedupe": "reject", "source": SOURCE, "owner": owner, **wanted.model_dump(exclude_none=True)}
     try:
         saved = store.save(scope, read(MemoryDraft, fields))
     except Conflict as conflict:
@@ -127,6 +133,21 @@ def save(scope: Scope, wanted: Save) -> Answer:
     if saved.redacted:
         answer["redacted"] = list(saved.redacted)
     return Answer(answer)
+
+
+def _whose(seen: QuerySet[Memory], key: str) -> str:
+    """The end user whose memory a key means, of those the agent can see; empty if one of no one has it, or none."""
+    owners = list(seen.filter(key=key).order_by("owner").values_list("owner", flat=True).distinct()[:NAMED_OWNERS])
+    if "" in owners or not owners:
+        return ""
+    if len(owners) > 1:
+        named = ", ".join(f"“{owner}”" for owner in owners)
+        raise Conflict(
+            f"Several end users have a memory under the key “{key}”, among them {named}; nothing was done. "
+            "memory_search finds what they say. Choose another key.",
+            code="key_taken",
+        )
+    return owners[0]
 
 
 def _taken(conflict: Conflict) -> Conflict:
@@ -176,7 +197,12 @@ def prepare(scope: Scope, wanted: Recall) -> Answer:
 
 
 def delete(scope: Scope, wanted: Delete) -> Answer:
-    return Answer(asdict(delete_key(scope, wanted.key)))
+    seen = readable(scope)
+    owner = _whose(seen, wanted.key)
+    if not owner:
+        return Answer(asdict(delete_key(scope, wanted.key)))
+    ids = list(seen.filter(key=wanted.key, owner=owner).values_list("id", flat=True))
+    return Answer({**asdict(delete_memories(scope, ids)), "owner": owner})
 
 
 def memory_json(memory: Memory) -> Json:

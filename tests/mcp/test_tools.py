@@ -122,11 +122,60 @@ def test_a_long_list_says_that_there_is_more(scope):
 def test_delete_takes_the_past_along_and_nobody_elses(scope):
     make_memory(scope.instance, "Old", key="plan")
     make_memory(scope.instance, "New", key="plan", dedupe="create", supersedeReason="It changed.")
-    theirs = make_memory(scope.instance, "Alice's plan", key="plan", owner="alice")
+    theirs = make_memory(scope.instance, "Alice's plan", key="plan", owner="alice", visibility="private")
     assert call(scope, "memory_delete", key="plan")["deleted"] == 2
     assert list(Memory.objects.filter(instance=scope.instance)) == [theirs]
     with pytest.raises(NotFound, match="“plan”"):
         call(scope, "memory_delete", key="plan")
+
+
+# Keys of end users
+
+
+def test_a_key_that_an_end_user_has_is_taken(scope):
+    theirs = make_memory(scope.instance, "Alice drinks tea.", key="drink", owner="alice")
+    with pytest.raises(Conflict, match="supersede_reason") as refused:
+        call(scope, "memory_save", key="drink", content="Everybody drinks mate.")
+    assert refused.value.extra["memory"] == call(scope, "memory_list")["memories"][0]
+    assert refused.value.extra["memory"]["owner"] == "alice"
+    saved = call(scope, "memory_save", key="drink", content="Alice drinks mate.", supersede_reason="She said so.")
+    assert (saved["event"], saved["memory"]["id"], saved["memory"]["owner"]) == ("updated", str(theirs.id), "alice")
+    assert Memory.objects.get(instance=scope.instance).content == "Alice drinks mate."
+
+
+def test_a_key_that_an_end_user_has_can_be_deleted(scope):
+    make_memory(scope.instance, "Alice drank tea.", key="drink", owner="alice")
+    make_memory(scope.instance, "Alice drinks mate.", key="drink", owner="alice", dedupe="create")
+    kept = make_memory(make_instance(), "Alice drinks water.", key="drink", owner="alice")
+    receipt = call(scope, "memory_delete", key="drink")
+    assert (receipt["deleted"], receipt["owner"]) == (2, "alice")
+    assert list(Memory.objects.all()) == [kept]
+
+
+def test_what_belongs_to_no_one_comes_first(scope):
+    theirs = make_memory(scope.instance, "Alice drinks tea.", key="drink", owner="alice")
+    own = make_memory(scope.instance, "Everybody drinks mate.", key="drink")
+    saved = call(scope, "memory_save", key="drink", content="Everybody drinks water.", supersede_reason="It is free.")
+    assert saved["memory"]["id"] == str(own.id)
+    assert "owner" not in call(scope, "memory_delete", key="drink")
+    assert list(Memory.objects.filter(instance=scope.instance)) == [theirs]
+
+
+@pytest.mark.parametrize("reason", [None, "They all said so."])
+def test_a_key_that_several_end_users_have_means_none_of_them(scope, reason):
+    for owner in ("alice", "bob"):
+        make_memory(scope.instance, f"{owner} drinks tea.", key="drink", owner=owner)
+    with pytest.raises(Conflict, match="“alice”, “bob”"):
+        call(scope, "memory_save", key="drink", content="They drink mate.", supersede_reason=reason)
+    with pytest.raises(Conflict, match="“alice”, “bob”"):
+        call(scope, "memory_delete", key="drink")
+    assert Memory.objects.filter(instance=scope.instance).count() == 2
+
+
+def test_the_key_of_a_private_memory_is_free(scope):
+    make_memory(scope.instance, "Alice keeps a diary", key="diary", visibility="private", owner="alice")
+    make_memory(scope.instance, "Bob had a diary", key="diary", owner="bob", expiresAt="2020-01-01T00:00:00Z")
+    assert call(scope, "memory_save", key="diary", content="The diary is in the safe.")["event"] == "created"
 
 
 def test_the_instance_is_the_keys(scope):
