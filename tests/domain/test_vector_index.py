@@ -74,7 +74,7 @@ def plans(instance: Instance) -> str:
     seen: list[str] = []
 
     def explained(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
-        if "WITH typed" in sql:
+        if "WITH point" in sql:
             cursor: CursorWrapper = context["cursor"]
             cursor.cursor.execute(f"EXPLAIN {sql}", parameters)
             seen.extend(row for (row,) in cursor.cursor.fetchall())
