@@ -18,12 +18,13 @@ from memories.attachments import attachments_of
 from memories.deletion import Receipt, delete_memory, parts_of
 from memories.draft import MemoryChanges
 from memories.embedding.embedder import model_of
+from memories.embedding.offline import MODEL as OFFLINE
 from memories.forms import MemoryForm, values_of
 from memories.history import steps
 from memories.links import messages_of
 from memories.models import Memory
 from memories.role_hints import role_hint
-from memories.search.sharing import NEAR, find_own_or_shared
+from memories.search.sharing import find_own_or_shared
 from memories.search.similar import similar
 from memories.store import change, change_many, find_memory, save
 from memories.tags import known_tags
@@ -35,6 +36,8 @@ from memoryconsole.forms import add_problem
 from memoryconsole.inputs import read
 
 SIMILAR = 5
+# Cosines of texts that have something in common; hashed vectors of others are nearly at right angles.
+SIMILAR_FROM, SIMILAR_FROM_OFFLINE = 0.3, 0.15
 VERSIONS = 3
 
 
@@ -84,7 +87,8 @@ def _similar(scope: Scope, memory: Memory) -> list[tuple[Memory, float]]:
     """Something is always the nearest; what is hardly near is not similar."""
     if memory.embedding != EmbeddingState.READY:
         return []
-    return [(other, cosine) for other, cosine in similar(scope, memory, SIMILAR) if cosine >= NEAR]
+    least = SIMILAR_FROM_OFFLINE if scope.instance.embedding_model == OFFLINE else SIMILAR_FROM
+    return [(other, cosine) for other, cosine in similar(scope, memory, SIMILAR) if cosine >= least]
 
 
 def _shared_detail(request: ConsoleRequest, scope: Scope, memory: Memory, origin: Instance) -> HttpResponse:
