@@ -7,6 +7,8 @@ from memories.search.sizes import MIDDLE, SCOPED, WHOLE
 # Where words are merged with vectors, fewer are enough.
 KEYWORD_DEPTH, MERGED_DEPTH = 200, 150
 WORD_BUDGET = 4_000
+# Rows that rare words have to find for common ones not to be asked.
+NEXT_TO_NOTHING = 20
 
 # The pieces that stand for words in scripts without spaces.
 UNSPACED = f"[{IDEOGRAPHS}]{{2}}|[{ALPHABETS}]{{3}}"
@@ -93,29 +95,38 @@ scored AS MATERIALIZED (
 ),
 """
 
-# Above: rare words choose the rows, common words only score them. If even the rarest is common: all words at once, the
-# two rarest, the rarest.
+# Above: rare words choose the rows, common words only score them. Where the rare ones find next to nothing, one of them
+# being nowhere perhaps, common words choose rows too: all of them at once, the two rarest, the rarest.
 WORDS_LARGE = """
 term AS MATERIALIZED (
     SELECT q.word, q.quoted, q.sign, q.quoted::tsquery AS wanted, coalesce(f.chunks, 0) AS common,
            sum(coalesce(f.chunks, 50)) OVER (ORDER BY coalesce(f.chunks, 0), q.word) AS running
     FROM typed q LEFT JOIN memories_wordfrequency f ON f.instance_id = %(instance)s::uuid AND f.word = q.word
 ),
-drive AS MATERIALIZED (
-    SELECT word, wanted, %(budget)s::bigint AS most FROM term WHERE running <= %(budget)s::bigint
+rare AS MATERIALIZED (
+    SELECT t.word, c.id, c.memory_id, c.length
+    FROM term t CROSS JOIN LATERAL (
+        SELECT c.id, c.memory_id, c.length {chunks} AND c.words @@ t.wanted LIMIT %(budget)s::bigint
+    ) AS c
+    WHERE t.running <= %(budget)s::bigint
+),
+common AS MATERIALIZED (
+    SELECT quoted, wanted, row_number() OVER (ORDER BY running) AS place FROM term
+    WHERE running > %(budget)s::bigint AND (SELECT count(*) FROM rare) < {next_to_nothing}
+),
+together AS MATERIALIZED (
+    SELECT string_agg(quoted, ' & ')::tsquery AS wanted FROM common HAVING count(*) > 2
     UNION ALL
-    SELECT NULL, string_agg(quoted, ' & ')::tsquery, 1000 FROM term HAVING min(running) > %(budget)s::bigint
+    SELECT string_agg(quoted, ' & ')::tsquery FROM common WHERE place <= 2 HAVING count(*) = 2
     UNION ALL
-    SELECT NULL, string_agg(quoted, ' & ')::tsquery, 1000 FROM (SELECT * FROM term ORDER BY running LIMIT 2) AS two
-    HAVING min(running) > %(budget)s::bigint
-    UNION ALL
-    SELECT NULL, string_agg(quoted, ' & ')::tsquery, 1000 FROM (SELECT * FROM term ORDER BY running LIMIT 1) AS one
-    HAVING min(running) > %(budget)s::bigint
+    SELECT wanted FROM common WHERE place = 1
 ),
 driven AS MATERIALIZED (
-    SELECT d.word, c.id, c.memory_id, c.length
-    FROM drive d CROSS JOIN LATERAL (
-        SELECT c.id, c.memory_id, c.length {chunks} AND c.words @@ d.wanted LIMIT d.most
+    SELECT word, id, memory_id, length FROM rare
+    UNION ALL
+    SELECT NULL, c.id, c.memory_id, c.length
+    FROM together d CROSS JOIN LATERAL (
+        SELECT c.id, c.memory_id, c.length {chunks} AND c.words @@ d.wanted LIMIT 1000
     ) AS c
 ),
 weight AS MATERIALIZED (
@@ -172,4 +183,4 @@ def _scored(form: str, narrowing: Narrowing) -> str:
         return TERM + MATCHED_EXACT.format(chunks=chunks) + SCORED.format(total="%(chunks)s")
     if form == SCOPED:
         return TERM + MATCHED_SCOPED + SCORED.format(total="(SELECT count(*) FROM scope)")
-    return WORDS_LARGE.format(chunks=chunks)
+    return WORDS_LARGE.format(chunks=chunks, next_to_nothing=NEXT_TO_NOTHING)

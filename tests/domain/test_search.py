@@ -14,7 +14,7 @@ from memories.models import Memory, WordFrequency
 from memories.search import hybrid as searching
 from memories.search.hybrid import search
 from tests.domain.looking import embed, find, texts
-from tests.factories import make_conversation, make_instance, make_memory, make_user, scope_of
+from tests.factories import make_conversation, make_instance, make_memories, make_memory, make_user, scope_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("size")]
 
@@ -373,14 +373,14 @@ def test_any_text_can_be_searched_for(text: str, query: str, typing: bool) -> No
 
 
 def test_common_words_do_not_choose_the_rows(bot: Instance, size: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "WORD_BUDGET", 20)
+    monkeypatch.setattr(searching, "WORD_BUDGET", 50)
     for n in range(30):
         make_memory(bot, f"Alice said hello number {n}")
-    make_memory(bot, "Alice flew a zeppelin")
-    WordFrequency.objects.create(instance=bot, word="alic", chunks=31)
+    make_memories(bot, 20, content="Alice flew a zeppelin")
+    WordFrequency.objects.create(instance=bot, word="alic", chunks=50)
     results = find(bot, "alice zeppelin", limit=100)
     assert texts(results)[0] == "Alice flew a zeppelin"
-    assert len(results.hits) == (1 if size == "large" else 31)
+    assert len(results.hits) == (20 if size == "large" else 50)
 
 
 def test_only_common_words_still_find_something(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -392,3 +392,19 @@ def test_only_common_words_still_find_something(bot: Instance, monkeypatch: pyte
         WordFrequency.objects.create(instance=bot, word=word, chunks=10)
     assert texts(find(bot, "alice said hello"))[0].startswith("Alice said hello")
     assert "Hello to whom it concerns" not in texts(find(bot, "alice"))
+
+
+@pytest.mark.parametrize("typing", [False, True])
+@pytest.mark.parametrize("query", ["invoice blorpx", "invoice", "blorpx coffee invoice", "invoice rarity"])
+def test_common_words_are_found_beside_one_that_is_nowhere(
+    bot: Instance, size: str, monkeypatch: pytest.MonkeyPatch, query: str, typing: bool
+) -> None:
+    """A word that nobody says is the rarest of all, and chose the rows alone: none."""
+    monkeypatch.setattr(searching, "WORD_BUDGET", 400)
+    make_memories(bot, 30, content="An invoice with coffee")
+    make_memory(bot, "The invoice is a rarity")
+    for word, chunks in (("invoic", 1000), ("coffe", 900)):
+        WordFrequency.objects.create(instance=bot, word=word, chunks=chunks)
+    results = find(bot, query, mode="keyword", typing=typing)
+    assert results.worded >= 30
+    assert ("rarity" in texts(results)[0]) == ("rarity" in query)
