@@ -9,7 +9,7 @@ from instances.models import Instance
 from instances.store import InstanceChanges, change_instance
 from memories.embedding.backfill import embed_pending, generation_for, missing
 from memories.embedding.offline import MODEL as OFFLINE
-from memories.models import Memory
+from memories.models import Job, Memory
 from tests.domain.looking import find, states, vectors
 from tests.factories import make_instance, make_memories, make_memory, scope_of
 from tests.openai_server import OpenAIServer
@@ -37,7 +37,9 @@ def test_search_goes_on_with_the_old_vectors_until_the_new_ones_are_there(
     hashed: Instance, openai: OpenAIServer
 ) -> None:
     use_api(hashed)
-    assert ProcrastinateJob.objects.filter(task_name="embed_memories", status="todo").count() == 1
+    job = Job.objects.get()
+    assert (job.kind, job.state, job.total) == ("embed-memories", "queued", 10), "somebody may watch it"
+    assert ProcrastinateJob.objects.filter(task_name="embed_memories", args__job_id=str(job.id)).exists()
     assert missing(scope_of(hashed)) == 10
     embed_pending(scope_of(hashed), limit=8)
     hashed.refresh_from_db()
