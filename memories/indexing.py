@@ -1,12 +1,13 @@
 """Keeping chunks in step with memories, in the transaction that writes the memory.
 
-Keywords are searchable when the transaction ends. Vectors are made later by a job (`memories.backfill`), because no
-network call belongs into a transaction; until then the memory is `pending`.
+Keywords are searchable when the transaction ends. Vectors are made later by a job (`memories/embedding/backfill.py`),
+because no network call belongs into a transaction; until then the memory is `pending`.
 """
 
 from collections.abc import Collection, Iterator, Sequence
 from hashlib import sha256
 from typing import Any
+from uuid import UUID
 
 from django.db import connection
 from django.db.models import Max, QuerySet
@@ -57,6 +58,11 @@ def index_changed(scope: Scope, memory: Memory, changed: Collection[str], versio
         return
     _retire(scope, memory, version if "content" in changed else None)
     insert_one(new_chunks(scope, [memory]))
+
+
+def move_to_category(scope: Scope, memory_ids: Sequence[UUID], category: str) -> None:
+    rows = Chunk.objects.filter(instance=scope.instance, memory_id__in=memory_ids, version_id__isnull=True)
+    rows.update(category=category)
 
 
 def hide(scope: Scope, memory: Memory) -> None:

@@ -31,6 +31,7 @@ from memoryconsole.scrub import scrub_all
 from memoryconsole.turns import wait_for_turn
 
 SCRUBBED = ("content", "summary", "tags", "evidence", "supersede_reason")
+SET_AT_ONCE = frozenset({"category", "role", "importance", "pinned"})
 KEY_TAKEN = "memory_active_key_once"
 CHANGED_MEANWHILE = (
     "Somebody changed this memory while you were writing. Compare with the current text, then save again."
@@ -170,19 +171,41 @@ def restore(scope: Scope, raw_id: object, number: int) -> Memory:
 def change_many(
     scope: Scope, ids: Sequence[UUID], fields: dict[str, Any], *, add_tag: str = "", remove_tag: str = ""
 ) -> int:
-    """The same change for many memories, all or none; those that are like that already stay as they are."""
+    """The same values, or the same tag, for many memories, all or none; those that have it already stay as they are."""
     scope.require_write()
     changed: list[UUID] = []
     with transaction.atomic():
         for start in range(0, len(ids), 500):
-            for memory in _locked(scope, ids[start : start + 500]):
-                tags = _tagged(memory, add_tag, remove_tag)
-                if apply(scope, memory, {**fields, "tags": tags}, Cause("bulk change"), log=False):
-                    changed.append(memory.id)
+            held = list(_locked(scope, ids[start : start + 500]))
+            changed += _set_all(scope, held, fields) if fields else _tag_all(scope, held, add_tag, remove_tag)
         if changed:
             named = sorted(fields) + (["tags"] if add_tag or remove_tag else [])
             audit.record(scope, "changed", changed, fields=named)
     return len(changed)
+
+
+def _set_all(scope: Scope, memories: Sequence[Memory], fields: dict[str, Any]) -> list[UUID]:
+    """A few statements for all of them: what is set says nothing that would have to be cut into words."""
+    assert fields.keys() <= SET_AT_ONCE
+    differing = [memory for memory in memories if any(getattr(memory, name) != fields[name] for name in fields)]
+    ids = [memory.id for memory in differing]
+    if ids and not versions.VERSIONED.isdisjoint(fields):
+        versions.keep_many(scope, differing, Cause("bulk change"))
+    if ids:
+        rows = Memory.objects.filter(instance=scope.instance, id__in=ids)
+        rows.update(**fields, updated_at=timezone.now())
+    if ids and "category" in fields:
+        indexing.move_to_category(scope, ids, fields["category"])
+    return ids
+
+
+def _tag_all(scope: Scope, memories: Sequence[Memory], add: str, remove: str) -> list[UUID]:
+    cause = Cause("bulk change")
+    return [
+        memory.id
+        for memory in memories
+        if apply(scope, memory, {"tags": _tagged(memory, add, remove)}, cause, log=False)
+    ]
 
 
 def _tagged(memory: Memory, add: str, remove: str) -> list[str]:

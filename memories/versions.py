@@ -1,6 +1,6 @@
 """Earlier texts of a memory: what it said, until when, who changed it and why."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -40,11 +40,24 @@ def keep(scope: Scope, memory: Memory, changing: Collection[str], cause: Cause) 
     """Keep what the memory says now, if that is what is about to change."""
     if VERSIONED.isdisjoint(changing):
         return None
-    earlier = history(scope, memory).order_by()
-    return MemoryVersion.objects.create(
+    last = history(scope, memory).order_by().aggregate(last=Max("number"))["last"] or 0
+    version = _version(scope, memory, last + 1, cause)
+    version.save(force_insert=True)
+    return version
+
+
+def keep_many(scope: Scope, memories: Sequence[Memory], cause: Cause) -> None:
+    """Keep what each of them says now."""
+    earlier = MemoryVersion.objects.filter(instance=scope.instance, memory_id__in=[memory.id for memory in memories])
+    last = dict(earlier.order_by().values_list("memory_id").annotate(Max("number")))
+    MemoryVersion.objects.bulk_create(_version(scope, memory, last.get(memory.id, 0) + 1, cause) for memory in memories)
+
+
+def _version(scope: Scope, memory: Memory, number: int, cause: Cause) -> MemoryVersion:
+    return MemoryVersion(
         instance=scope.instance,
         memory_id=memory.id,
-        number=(earlier.aggregate(last=Max("number"))["last"] or 0) + 1,
+        number=number,
         key=memory.key,
         content=memory.content,
         summary=memory.summary,

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from instances.models import Instance
-from memories.models import Memory, MemoryVersion
+from memories.models import Chunk, Memory, MemoryVersion
 from tests.factories import make_memories, make_memory
 
 pytestmark = pytest.mark.django_db
@@ -140,3 +140,17 @@ def test_strangers_get_a_404(mallory: Client, support: Instance) -> None:
     assert mallory.post(BULK, {"ids": ids(memory), "action": "pin"}).status_code == 404
     assert mallory.post(DELETE, {"ids": ids(memory)}).status_code == 404
     assert Memory.objects.count() == 1
+
+
+def test_a_bulk_change_counts_versions_and_leaves_alone_what_is_like_that(alice: Client, support: Instance) -> None:
+    first, second, third = make_memories(support, 3, category="fact")
+    for category in ("event", "decision"):
+        alice.post(BULK, {"ids": ids(first, second), "action": "category", "category": category})
+    html = alice.post(
+        BULK, {"ids": ids(first, second, third), "action": "category", "category": "decision"}, follow=True
+    )
+    assert "Changed 1 memory. 2 already were." in html.content.decode()
+    versions = MemoryVersion.objects.order_by("memory_id", "number").values_list("memory_id", "number", "category")
+    kept = [(each.id, n, was) for each in (first, second) for n, was in ((1, "fact"), (2, "event"))]
+    assert list(versions) == [*kept, (third.id, 1, "fact")]
+    assert set(Chunk.objects.values_list("category", flat=True)) == {"decision"}
