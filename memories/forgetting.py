@@ -1,8 +1,9 @@
 """Forgetting a person: everything of one owner in one instance, in one transaction, with a receipt and a proof.
 
 What goes: their conversations with every message; their memories, whatever their state, and memories of nobody in
-particular that were learnt in those conversations; recalls made for them; queued work about them. What stays is a line
-in the audit log with ids, counts and a fingerprint from which the owner cannot be told.
+particular that were learnt in those conversations; recalls made for them; golden queries asked on their behalf; work on
+them and their conversations. What stays is a line in the audit log with ids, counts and a fingerprint from which the
+owner cannot be told.
 """
 
 from collections.abc import Sequence
@@ -37,6 +38,7 @@ class Counts:
     conversations: int
     messages: int
     recalls: int
+    golden: int
     jobs: int
 
     @property
@@ -122,12 +124,18 @@ RECALLS = """
 FROM memories_recall
 WHERE instance_id = %(instance)s AND (owner = %(owner)s OR conversation_id = ANY(%(conversations)s::uuid[]))
 """
+# Their marks go with them.
+GOLDEN = "FROM memories_goldenquery WHERE instance_id = %(instance)s AND owner = %(owner)s"
 # Queued or finished work that names the owner or one of the conversations. What runs just now finds nothing to do.
 NAMES = """EXISTS (
     SELECT FROM jsonb_path_query({column}, '$.**') AS part
     WHERE jsonb_typeof(part) = 'string' AND part #>> '{{}}' = ANY(%(names)s)
 )"""
-JOBS = f"FROM memories_job WHERE instance_id = %(instance)s AND {NAMES.format(column='payload')}"
+JOBS = f"""
+FROM memories_job
+WHERE instance_id = %(instance)s
+  AND (conversation_id = ANY(%(conversations)s::uuid[]) OR {NAMES.format(column="payload")})
+"""
 QUEUED = f"""
 FROM procrastinate_jobs
 WHERE args ->> 'instance_id' = %(instance)s::text AND status <> 'doing' AND {NAMES.format(column="args")}
@@ -136,6 +144,7 @@ COUNTS = f"""
 SELECT (SELECT count(*) FROM conversations_message
         WHERE instance_id = %(instance)s AND conversation_id = ANY(%(conversations)s::uuid[])),
        (SELECT count(*) {RECALLS}),
+       (SELECT count(*) {GOLDEN}),
        (SELECT count(*) {JOBS}) + (SELECT count(*) {QUEUED})
 """
 
@@ -144,7 +153,7 @@ def _counts(scope: Scope, owner: str, conversations: Sequence[UUID], memories: S
     parts = parts_of(scope, memories)
     with connection.cursor() as cursor:
         cursor.execute(COUNTS, _named(scope, owner, conversations))
-        messages, recalls, jobs = cursor.fetchone()
+        messages, recalls, golden, jobs = cursor.fetchone()
     return Counts(
         memories=parts.deleted,
         versions=parts.versions,
@@ -154,6 +163,7 @@ def _counts(scope: Scope, owner: str, conversations: Sequence[UUID], memories: S
         conversations=len(conversations),
         messages=messages,
         recalls=recalls,
+        golden=golden,
         jobs=jobs,
     )
 
@@ -185,7 +195,9 @@ def _unlink(scope: Scope, owner: str, conversations: Sequence[UUID]) -> None:
     """Take away what names the owner or what they said, before that itself goes."""
     named = _named(scope, owner, conversations)
     with connection.cursor() as cursor:
-        for statement in (f"DELETE {RECALLS}", f"DELETE {JOBS}", f"DELETE {QUEUED}", UNLINK, UNLINK_VERSIONS):
+        for what in (RECALLS, GOLDEN, JOBS, QUEUED):
+            cursor.execute(f"DELETE {what}", named)
+        for statement in (UNLINK, UNLINK_VERSIONS):
             cursor.execute(statement, named)
 
 

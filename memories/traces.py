@@ -26,6 +26,7 @@ KINDS = {
     "memories_memory": "memories",
     "memories_memoryversion": "versions",
     "memories_recall": "recalls",
+    "memories_goldenquery": "golden",
     "memories_job": "jobs",
     "memories_procedure": "procedures",
     "memories_attachment": "attachments",

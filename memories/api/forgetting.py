@@ -33,6 +33,7 @@ class Expected(Input):
     conversations: Count | None = None
     messages: Count | None = None
     recalls: Count | None = None
+    golden: Count | None = None
     jobs: Count | None = None
 
 
@@ -43,6 +44,8 @@ class Forgetting(Somebody):
 
 
 class CountsJson(TypedDict):
+    """How much there is of somebody, by kind; `golden` are golden queries asked on their behalf."""
+
     memories: int
     versions: int
     chunks: int
@@ -51,6 +54,7 @@ class CountsJson(TypedDict):
     conversations: int
     messages: int
     recalls: int
+    golden: int
     jobs: int
 
 

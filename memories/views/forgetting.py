@@ -23,6 +23,7 @@ TITLES = {
     "conversations": ("conversation", "conversations"),
     "messages": ("message", "messages"),
     "recalls": ("entry of the recall log", "entries of the recall log"),
+    "golden": ("golden query", "golden queries"),
     "jobs": ("job", "jobs"),
 }
 

@@ -4,8 +4,9 @@ import pytest
 
 from instances.models import Instance
 from memories.models import AuditEntry, Memory
+from memories.recall.golden import GoldenDraft, save_golden
 from tests.api.calling import Caller, signed_in
-from tests.factories import make_conversation, make_key, make_memories, make_memory, make_user
+from tests.factories import make_conversation, make_key, make_memories, make_memory, make_user, scope_of
 
 URL = "/api/v1/forget"
 
@@ -14,8 +15,9 @@ def test_preview_then_forget(api: Caller, support: Instance, sales: Instance) ->
     make_memories(support, 3, owner="alice")
     make_conversation(support, "Hello", "Hi", userId="alice")
     kept = [make_memory(support, "Bob knows Alice"), make_memory(sales, owner="alice")]
+    save_golden(scope_of(support), GoldenDraft(query="Her tea?", user_id="alice"))
     found = api.get(f"{URL}?instanceId=support-bot&owner=alice").json["found"]
-    assert (found["memories"], found["conversations"], found["messages"]) == (3, 1, 2)
+    assert (found["memories"], found["conversations"], found["messages"], found["golden"]) == (3, 1, 2, 1)
     assert Memory.objects.count() == 5
     answer = api.post(URL, {"instanceId": "support-bot", "owner": "alice", "expected": found})
     assert answer.status == 200

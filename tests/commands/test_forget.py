@@ -4,8 +4,9 @@ import pytest
 
 from instances.models import Instance
 from memories.models import Memory
+from memories.recall.golden import GoldenDraft, save_golden
 from tests.commands.conftest import Shell
-from tests.factories import make_conversation, make_instance, make_memories, make_memory
+from tests.factories import make_conversation, make_instance, make_memories, make_memory, scope_of
 
 
 @pytest.fixture
@@ -14,6 +15,8 @@ def bot(db: None) -> Instance:
     make_memories(bot, 2, owner="alice")
     make_memory(bot, "Bob knows alice", owner="bob")
     make_conversation(bot, "Hello", userId="alice")
+    for owner in ("alice", "bob"):
+        save_golden(scope_of(bot), GoldenDraft(query="What does alice drink?", user_id=owner))
     return bot
 
 
@@ -26,8 +29,9 @@ def test_says_what_went(shell: Shell, bot: Instance) -> None:
         "  2 chunks",
         "  1 conversation",
         "  1 message",
+        "  1 golden query",
         "Left of this owner, in every table of the instance: 0.",
-        "Others still mention the id: 1 memory.",
+        "Others still mention the id: 1 golden query, 1 memory.",
     ]
     assert Memory.objects.get().owner == "bob"
 
@@ -35,7 +39,7 @@ def test_says_what_went(shell: Shell, bot: Instance) -> None:
 def test_json(shell: Shell, bot: Instance) -> None:
     ran = shell("forget", "--instance", "support-bot", "--owner", "alice", "--yes", "--json")
     assert ran.json["forgotten"]["memories"] == 2
-    assert (ran.json["left"], ran.json["mentioned"]) == (0, {"memories": 1})
+    assert (ran.json["left"], ran.json["mentioned"]) == (0, {"memories": 1, "golden": 1})
     again = shell("forget", "--instance", "support-bot", "--owner", "alice", "--json")
     assert again.json["forgotten"]["memories"] == 0
 

@@ -16,7 +16,19 @@ from memories import forgetting
 from memories.draft import MemoryChanges
 from memories.embedding.backfill import embed_pending
 from memories.forgetting import Counts, forget, forgotten_at, preview
-from memories.models import Attachment, AuditEntry, Chunk, Embedding, Job, Memory, MemoryVersion, Recall
+from memories.models import (
+    Attachment,
+    AuditEntry,
+    Chunk,
+    Embedding,
+    GoldenMark,
+    GoldenQuery,
+    Job,
+    Memory,
+    MemoryVersion,
+    Recall,
+)
+from memories.recall.golden import GoldenDraft, save_golden
 from memories.recall.log import account_in
 from memories.recall.recalling import RecallRequest, recall
 from memories.recall.replay import replay
@@ -28,7 +40,7 @@ from tests.factories import make_conversation, make_instance, make_memory, make_
 pytestmark = pytest.mark.django_db
 
 ALICE = "alice-7f3a@example.org"
-NOTHING = Counts(0, 0, 0, 0, 0, 0, 0, 0, 0)
+NOTHING = Counts(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 @pytest.fixture
@@ -63,6 +75,10 @@ def fill(bot: Instance, media: Path) -> None:
     )  # fmt: skip
     make_recall(bot, owner=ALICE, query="What does she drink?", memory_ids=[own.id])
     make_recall(bot, conversation_id=talk.id, query="And the cat?")
+    save_golden(scope_of(bot), GoldenDraft(query="Her drink?", user_id=ALICE, expected=[own.id]))
+    Job.objects.create(
+        instance=bot, kind="extract-memories", actor="x", conversation_id=talk.id, created_at=timezone.now()
+    )
     Job.objects.create(
         instance=bot, kind="extract", actor="x", payload={"for": [{"userId": ALICE}]}, created_at=timezone.now()
     )
@@ -76,12 +92,14 @@ def test_everything_of_hers_goes(bot: Instance, media: Path, django_capture_on_c
     scope = scope_of(bot)
     found = preview(scope, ALICE)
     assert found == Counts(
-        memories=4, versions=1, chunks=5, embeddings=4, attachments=1, conversations=1, messages=2, recalls=2, jobs=2
-    )
+        memories=4, versions=1, chunks=5, embeddings=4, attachments=1, conversations=1, messages=2, recalls=2, golden=1,
+        jobs=3,
+    )  # fmt: skip
     with django_capture_on_commit_callbacks(execute=True):
         done = forget(scope, ALICE)
     assert (done.counts, done.left, done.mentioned) == (found, 0, {})
-    for model in (Memory, MemoryVersion, Chunk, Embedding, Attachment, Conversation, Message, Recall, Job):
+    of_memories = (Memory, MemoryVersion, Chunk, Embedding, Attachment)
+    for model in (*of_memories, Conversation, Message, Recall, GoldenQuery, GoldenMark, Job):
         assert not model.objects.filter(instance=bot).exists(), model
     assert not ProcrastinateJob.objects.filter(task_name="use_language").exists()
     assert list(media.iterdir()) == []
@@ -111,6 +129,21 @@ def test_nothing_of_anybody_else_goes(bot: Instance, media: Path) -> None:
     assert of_bob.source_conversation_id is None
     assert [str(id) for id in of_both.source_message_ids] == [said[bobs.id]]
     assert in_bobs.source_message_ids == []
+
+
+def test_golden_queries_asked_for_her_go_with_their_marks(bot: Instance) -> None:
+    scope, tea, other = scope_of(bot), make_memory(bot, "Tea"), make_instance()
+    for owner in (ALICE, "bob", ""):
+        save_golden(scope, GoldenDraft(query=f"A drink for {owner}?", user_id=owner, expected=[tea.id]))
+    save_golden(scope, GoldenDraft(query=f"What does {ALICE} drink?", expected=[tea.id]))
+    save_golden(scope_of(other), GoldenDraft(query="A drink?", user_id=ALICE))
+    assert preview(scope, ALICE).golden == 1
+    done = forget(scope, ALICE)
+    assert (done.counts.golden, done.left, done.mentioned) == (1, 0, {"golden": 1})
+    kept = GoldenQuery.objects.filter(instance=bot).order_by("id")
+    assert [row.owner for row in kept] == ["bob", "", ""]
+    assert set(GoldenMark.objects.values_list("golden_id", flat=True)) == {row.id for row in kept}
+    assert GoldenQuery.objects.filter(instance=other).count() == 1
 
 
 def test_recalls_for_others_say_nothing_of_her(bot: Instance) -> None:

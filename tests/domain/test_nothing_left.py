@@ -26,6 +26,7 @@ from memories.forgetting import forget
 from memories.jobs import purge_all_expired
 from memories.models import Attachment, Memory, Recall
 from memories.procedures.store import ProcedureDraft, create_procedure
+from memories.recall.golden import GoldenDraft, save_golden
 from memories.recall.recalling import RecallRequest, recall
 from memories.search.word_frequencies import count_words
 from memories.store import change, restore, save
@@ -163,6 +164,7 @@ def test_nothing_is_left_of_what_was_said(bot: Instance, django_capture_on_commi
     Recall.objects.create(
         instance=bot, owner=ALICE, query=f"Who is {MARK}?", search_mode="keyword", created_at=timezone.now()
     )
+    save_golden(scope_of(bot), GoldenDraft(query=f"What is {MARK}?", user_id=ALICE))
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     with django_capture_on_commit_callbacks(execute=True):

@@ -7,7 +7,8 @@ from django.test import Client
 
 from instances.models import Instance
 from memories.models import AuditEntry, Memory
-from tests.factories import make_conversation, make_memories, make_memory
+from memories.recall.golden import GoldenDraft, save_golden
+from tests.factories import make_conversation, make_memories, make_memory, scope_of
 
 pytestmark = pytest.mark.django_db
 URL = "/forget?instance=support-bot"
@@ -32,8 +33,11 @@ def test_first_who(superadmin: Client, support: Instance) -> None:
 def test_then_how_much(superadmin: Client, support: Instance) -> None:
     make_memories(support, 3, owner="bob")
     make_conversation(support, "Hello", userId="bob")
+    save_golden(scope_of(support), GoldenDraft(query="His tea?", user_id="bob"))
     page = text(superadmin.get(f"{URL}&owner=bob"))
-    for words in ("3 memories", "1 conversation", "1 message", "Type the id to confirm", "cannot be undone"):
+    for words in ("3 memories", "1 conversation", "1 message", "1 golden query"):
+        assert words in page
+    for words in ("Type the id to confirm", "cannot be undone"):
         assert words in page
     assert 'name="memories" value="3"' in page
     assert Memory.objects.count() == 3

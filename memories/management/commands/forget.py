@@ -11,7 +11,8 @@ from memoryconsole.commands import ConsoleCommand, add_json_option, open_from_sh
 from memoryconsole.errors import Problem
 from memoryconsole.inputs import Input, Text, read
 
-MANY = {"memories": "memory"}
+# What is not said by its name, with an s for many.
+SAID = {"memories": ("memory", "memories"), "golden": ("golden query", "golden queries")}
 
 
 class Somebody(Input):
@@ -61,4 +62,4 @@ def _lines(done: Forgotten) -> list[str]:
 
 
 def _counted(counts: dict[str, int]) -> list[str]:
-    return [counted(n, MANY.get(kind, kind.removesuffix("s")), kind) for kind, n in counts.items() if n]
+    return [counted(n, *SAID.get(kind, (kind.removesuffix("s"), kind))) for kind, n in counts.items() if n]
