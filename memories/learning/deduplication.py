@@ -76,12 +76,17 @@ def vectors_of(scope: Scope, memories: Sequence[Memory]) -> Sequence[Vector | No
         return [None] * len(memories)
 
 
+def take_turn(scope: Scope) -> None:
+    """To learn in this instance, until the transaction ends."""
+    wait_for_turn(f"learn {scope.instance.id}")
+
+
 def learn(scope: Scope, memories: Sequence[Memory], vectors: Sequence[Vector | None]) -> list[Outcome]:
     """Part of the caller's transaction. One at a time in an instance: two workers cannot both find that something is
     new, and what one has learnt the next one sees."""
     if not memories:
         return []
-    wait_for_turn(f"learn {scope.instance.id}")
+    take_turn(scope)
     scope.instance.refresh_from_db(fields=["embedding_model", "embedding_generation"])
     twins = _twins(scope, memories)
     return [_learn(scope, new, vector, twins) for new, vector in zip(memories, vectors, strict=True)]

@@ -53,7 +53,7 @@ def run_episode(scope: Scope, job: Job) -> None:
     found = Conversation.objects.filter(instance=scope.instance, told_through__lt=F("message_count"))
     for conversation in found.filter(id__in=[job.conversation_id]) if scope.instance.memory_enabled else []:
         job.total = conversation.message_count
-        job.save(update_fields=["total"])
+        follow_up.note(job, "total")
         _tell(scope, job, conversation, _untold(conversation))
 
 
@@ -77,7 +77,7 @@ def _tell(scope: Scope, job: Job, conversation: Conversation, messages: list[Mes
             _remember(scope, conversation, story, spoken)
         job.result = {"created": int(bool(story and is_first))}
         job.done = job.total
-        job.save(update_fields=["result", "done", "tokens"])
+        follow_up.note(job, "result", "done", "tokens")
 
 
 def _remember(scope: Scope, conversation: Conversation, story: str, spoken: list[Message]) -> None:

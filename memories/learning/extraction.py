@@ -19,7 +19,7 @@ from instances.models import Instance
 from memories.asking import Unavailable
 from memories.draft import MemoryDraft
 from memories.learning import follow_up, llm, prompts
-from memories.learning.deduplication import Outcome, learn, vectors_of
+from memories.learning.deduplication import Outcome, learn, take_turn, vectors_of
 from memories.learning.facts import Fact, Facts, read_facts
 from memories.learning.llm import Unreadable
 from memories.learning.prompts import Line, without_injected
@@ -180,18 +180,20 @@ def _extract(scope: Scope, job: Job, conversation: Conversation, window: Window)
     memories = [_memory(scope, source, fact, window.said) for fact in facts.kept]
     vectors = vectors_of(scope, memories) if memories else []
     with transaction.atomic():
-        # The turn first: adding messages never waits for somebody else's learning.
-        outcomes = learn(scope, memories, vectors)
+        # The turn before the conversation's row: adding messages never waits for somebody else's learning. And that
+        # row before any memory, as forgetting a person has it: whoever is forgotten meanwhile is not learnt from.
+        if memories:
+            take_turn(scope)
         if not _move_on(conversation, window):
-            transaction.set_rollback(True)
             return
+        outcomes = learn(scope, memories, vectors)
         counts = Counter[str](outcome.event for outcome in outcomes)
         counts["skipped"], counts["messages"] = facts.skipped, window.through - window.after
         _note(job, counts, tokens)
 
 
 def _move_on(conversation: Conversation, window: Window) -> bool:
-    """False when somebody else has been through this window already."""
+    """False when somebody else has been through this window already, or the conversation is gone."""
     rows = Conversation.objects.filter(pk=conversation.pk, extracted_through=window.after)
     return bool(rows.update(extracted_through=window.through))
 
@@ -230,7 +232,7 @@ def _note(job: Job, counts: Counter[str], tokens: int) -> None:
     job.result = {name: job.result.get(name, 0) + counts[name] for name in COUNTED}
     job.done = job.total = job.result["messages"]
     job.tokens += tokens
-    job.save(update_fields=["result", "done", "total", "tokens"])
+    follow_up.note(job, "result", "done", "total", "tokens")
 
 
 def _note_failure(scope: Scope, job: Job, conversation: Conversation, window: Window, problem: Exception) -> None:
@@ -246,4 +248,4 @@ def _note_failure(scope: Scope, job: Job, conversation: Conversation, window: Wi
         if failures >= MOST_FAILURES and _move_on(conversation, window):
             job.payload["passedOver"] = True
             follow_up.queue(scope, follow_up.EXTRACT, conversation.id)
-        job.save(update_fields=["payload", "tokens"])
+        follow_up.note(job, "payload", "tokens")

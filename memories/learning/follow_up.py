@@ -91,6 +91,11 @@ def run(scope: Scope, job_id: str, work: Callable[[Job], None]) -> None:
         rows.update(state=Job.State.DONE, finished_at=timezone.now())
 
 
+def note(job: Job, *names: str) -> None:
+    """Write these fields into the job's row, unless it has gone with its conversation: then there is nothing to do."""
+    Job.objects.filter(pk=job.pk).update(**{name: getattr(job, name) for name in names})
+
+
 def _take_over(scope: Scope, job: Job) -> None:
     """Only one runs at a time: what says it is still running, or waiting from before, has lost its worker."""
     rows = Job.objects.filter(instance=scope.instance, conversation_id=job.conversation_id, kind=job.kind)

@@ -7,7 +7,7 @@ from django.db import transaction
 from accounts.access import Scope
 from conversations.models import Conversation, Message
 from conversations.working_memory import is_too_long, to_summarise
-from memories.learning import llm, prompts
+from memories.learning import follow_up, llm, prompts
 from memories.learning.extraction import fitting, lines_of, said, source_of
 from memories.learning.facts import read_summary
 from memories.models import Job
@@ -47,4 +47,4 @@ def _summarise(scope: Scope, job: Job, conversation: Conversation, messages: lis
             job.result = {"messages": job.result.get("messages", 0) + len(messages)}
         job.done = job.total = job.result.get("messages", 0)
         job.tokens += tokens
-        job.save(update_fields=["result", "done", "total", "tokens"])
+        follow_up.note(job, "result", "done", "total", "tokens")

@@ -11,9 +11,11 @@ from conversations.store import MessageDraft, add_messages, close
 from instances.models import Instance
 from memories import jobs
 from memories.filters import Filters, matching
+from memories.forgetting import forget
 from memories.models import Job, Memory
 from memoryconsole.ids import uuid7_at
 from memoryconsole.inputs import read
+from tests.domain.looking import in_another_connection
 from tests.factories import make_conversation, make_instance, scope_of
 from tests.openai_server import OpenAIServer
 from tests.working import waiting, work
@@ -137,6 +139,17 @@ def test_without_a_language_model_or_with_memory_off_nothing_is_told(bot: Instan
     settings.OPENAI_API_KEY = ""
     rest(make_conversation(bot, "My parcel is lost", "I sent a new one"))
     assert told(bot) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_whoever_is_forgotten_meanwhile_is_not_told_of(bot: Instance, openai: OpenAIServer) -> None:
+    conversation = make_conversation(bot, "My parcel is lost", "I sent a new one", userId="dora")
+    work()
+    rest(conversation)
+    jobs.tell_episodes(0)
+    openai.meanwhile(lambda: in_another_connection(forget, scope_of(bot), "dora"))
+    assert work() == 1
+    assert (Memory.objects.count(), Job.objects.count()) == (0, 0)
 
 
 def test_it_waits_for_review_like_any_other(bot: Instance) -> None:

@@ -13,12 +13,14 @@ from conversations.models import Conversation, Message
 from conversations.store import MessageDraft, add_messages
 from instances.models import Instance
 from memories import jobs
+from memories.forgetting import forget
 from memories.learning import extraction, follow_up, llm
 from memories.learning.extraction import Learnt, Source, run_extraction, source_of, spoken, try_extraction
 from memories.learning.follow_up import LEARNER
 from memories.models import AuditEntry, Chunk, Embedding, Job, Memory, MemoryVersion
 from memoryconsole.errors import Conflict
 from memoryconsole.inputs import read
+from tests.domain.looking import in_another_connection
 from tests.factories import make_conversation, make_instance, make_memory, scope_of
 from tests.openai_server import OpenAIServer
 from tests.working import waiting, work
@@ -373,6 +375,16 @@ def test_a_deleted_instance_or_conversation_is_no_trouble(bot: Instance) -> None
     make_conversation(bot, "Hello", "Hi")
     Instance.objects.filter(id=bot.id).delete()
     work()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("answer", [{"memories": [fact("Dora lives in Munich")]}, {"memories": []}, "I cannot."])
+def test_whoever_is_forgotten_meanwhile_is_not_learnt_from(bot: Instance, openai: OpenAIServer, answer: Any) -> None:
+    make_conversation(bot, "I live in Munich", "Noted", userId="dora")
+    openai.script(answer, answer)
+    openai.meanwhile(lambda: in_another_connection(forget, scope_of(bot), "dora"))
+    assert work() == 1
+    assert (contents(), Job.objects.count(), Conversation.objects.count()) == ([], 0, 0)
 
 
 class TestDryRun:

@@ -8,8 +8,10 @@ from conversations.models import Conversation
 from conversations.store import MessageDraft, add_messages, find_conversation
 from conversations.working_memory import Context, context_of
 from instances.models import Instance
+from memories.forgetting import forget
 from memories.models import Job
 from memoryconsole.inputs import read
+from tests.domain.looking import in_another_connection
 from tests.factories import make_conversation, scope_of
 from tests.openai_server import OpenAIServer
 from tests.working import waiting, work
@@ -89,6 +91,16 @@ def test_a_burst_is_one_job_and_a_failure_harms_nobody(bot: Instance, openai: Op
     go_on(conversation, 1)
     work()
     assert positions(context(conversation)) == (32, 51)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_whoever_is_forgotten_meanwhile_is_not_summed_up(bot: Instance, openai: OpenAIServer) -> None:
+    conversation = make_conversation(bot, *(f"Message {n}" for n in range(41)), userId="dora")
+    work()
+    go_on(conversation, 21)
+    openai.meanwhile(lambda: in_another_connection(forget, scope_of(bot), "dora"))
+    assert work() == 1
+    assert (Conversation.objects.count(), Job.objects.count()) == (0, 0)
 
 
 def test_what_nobody_said_is_not_summarised(bot: Instance, openai: OpenAIServer) -> None:
