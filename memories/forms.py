@@ -1,7 +1,7 @@
 """The forms of the Memory screen. They show and collect; what is allowed is decided by `memories.draft`."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from django import forms
@@ -36,6 +36,38 @@ class LocalMoment(forms.DateTimeInput):
 
     def __init__(self) -> None:
         super().__init__(format="%Y-%m-%dT%H:%M")
+
+
+class MomentField(forms.DateTimeField):
+    """What the reader's clock shows; where it shows a time twice, as summer time ends, a new one means the first."""
+
+    widget = LocalMoment
+
+    def to_python(self, value: Any) -> datetime | None:
+        try:
+            return super().to_python(value)
+        except forms.ValidationError as error:
+            if error.code != "ambiguous_timezone" or not error.params:
+                raise
+            return _first_time(error.params["datetime"])
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Compared as it is shown: which of two times it is, nobody can see and nobody has changed."""
+        try:
+            return _on_clock(initial) != _on_clock(self.to_python(data))
+        except forms.ValidationError:
+            return True
+
+
+def _first_time(on_clock: datetime) -> datetime:
+    moment = timezone.make_aware(on_clock)
+    if _on_clock(moment.astimezone(UTC)) != on_clock:
+        raise forms.ValidationError("The clocks are put forward over this time. Choose an earlier or a later one.")
+    return moment
+
+
+def _on_clock(moment: datetime | None) -> datetime | None:
+    return timezone.make_naive(moment) if moment else None
 
 
 class SuggestedInput(forms.TextInput):
@@ -108,7 +140,7 @@ class MemoryForm(forms.Form):
     )
     visibility = forms.ChoiceField(choices=Visibility.choices, initial=Visibility.INSTANCE)
     owner = forms.CharField(required=False, help_text="The end user it belongs to; needed for private memories.")
-    occurred_at = forms.DateTimeField(label="Happened at", required=False, widget=LocalMoment)
+    occurred_at = MomentField(label="Happened at", required=False)
     expires_in = forms.ChoiceField(
         label="Forget it",
         choices=[(NEVER, "Never"), *LIFETIMES.items(), (ON_DATE, "On a date")],
@@ -116,7 +148,7 @@ class MemoryForm(forms.Form):
         required=False,
         help_text="From then on nobody can read it, and soon after it is deleted.",
     )
-    expires_at = forms.DateTimeField(label="On this date", required=False, widget=LocalMoment)
+    expires_at = MomentField(label="On this date", required=False)
     channel = forms.CharField(required=False, help_text="For example chat, email or phone.")
     confidence = forms.CharField(
         required=False, initial="1", widget=forms.NumberInput(attrs={"min": 0, "max": 1, "step": 0.05})

@@ -1,5 +1,6 @@
 """GET and POST /memory/<id>/edit"""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from django.test import Client
 from instances.models import Instance
 from memories.draft import MemoryChanges
 from memories.forms import values_of
-from memories.models import Memory, MemoryVersion
+from memories.models import AuditEntry, Memory, MemoryVersion
 from memories.store import change
 from tests.factories import make_memory, scope_of
 
@@ -54,6 +55,40 @@ def test_a_save_without_changes_leaves_no_version(alice: Client, support: Instan
     assert alice.post(url(memory), filled(memory)).status_code == 302
     assert not MemoryVersion.objects.exists()
     assert Memory.objects.get(instance=support).updated_at == memory.updated_at
+
+
+# When summer time ends the clock shows an hour twice; when it begins it skips one.
+FIRST, SECOND = "2096-11-04T08:30:37+00:00", "2096-11-04T09:30:37+00:00"
+
+
+@pytest.mark.parametrize("stored", [FIRST, SECOND])
+@pytest.mark.parametrize("field", ["occurred_at", "expires_at"])
+def test_a_time_the_clock_shows_twice_stays_as_it_is(alice: Client, support: Instance, field: str, stored: str) -> None:
+    moment = datetime.fromisoformat(stored)
+    memory = change(scope_of(support), make_memory(support, "Was").id, MemoryChanges(**{field: moment}))
+    alice.cookies["tz"] = "America/Los_Angeles"
+    assert 'value="2096-11-04T01:30"' in alice.get(url(memory)).content.decode()
+    response = alice.post(url(memory), filled(memory, content="Is", **{field: "2096-11-04T01:30"}))
+    assert response.status_code == 302
+    changed = Memory.objects.get(instance=support)
+    assert (changed.content, getattr(changed, field)) == ("Is", moment)
+    assert AuditEntry.objects.filter(action="changed").latest("id").detail == {"fields": ["content"]}
+
+
+def test_a_time_the_clock_shows_twice_is_the_first_when_entered(alice: Client, support: Instance) -> None:
+    memory = make_memory(support, "Was", occurredAt="2026-05-12T15:00:00Z")
+    alice.cookies["tz"] = "America/Los_Angeles"
+    assert alice.post(url(memory), filled(memory, occurred_at="2096-11-04T01:30")).status_code == 302
+    occurred_at = Memory.objects.get(instance=support).occurred_at
+    assert occurred_at == datetime.fromisoformat(FIRST).replace(second=0)
+
+
+def test_a_time_the_clock_skips_is_refused_with_the_reason(alice: Client, support: Instance) -> None:
+    memory = make_memory(support, "Was", occurredAt="2026-05-12T15:00:00Z")
+    alice.cookies["tz"] = "America/Los_Angeles"
+    html = alice.post(url(memory), filled(memory, occurred_at="2026-03-08T02:30")).content.decode()
+    assert "The clocks are put forward over this time. Choose an earlier or a later one." in html
+    assert Memory.objects.get(instance=support).occurred_at == memory.occurred_at
 
 
 def test_two_editors_do_not_overwrite_each_other(alice: Client, support: Instance) -> None:
