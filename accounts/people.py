@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from axes.utils import reset as lift_lock  # type: ignore[import-untyped]
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
@@ -99,12 +100,13 @@ def change_person(
 
 @transaction.atomic
 def reset_password(actor: Actor, raw_id: object, *, password: str = "") -> WithPassword:
-    """A new password; whoever is signed in with the old one is signed out."""
+    """A new password, which can be used at once; whoever is signed in with the old one is signed out."""
     user = find_person(actor, raw_id)
     _check_password(user, password)
     generated = "" if password else _new_password()
     user.set_password(password or generated)
     user.save(update_fields=["password"])
+    lift_lock(username=user.username)
     record_event(actor, "password reset", user.username)
     return WithPassword(user, generated)
 

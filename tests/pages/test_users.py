@@ -132,6 +132,19 @@ def test_a_password_can_be_reset(superadmin: Client, alice: Client, client: Clie
     assert AccountEvent.objects.filter(action="password reset", subject="alice").exists()
 
 
+def test_a_new_password_opens_what_wrong_ones_have_locked(superadmin: Client, client: Client) -> None:
+    user, other = make_user("Erin"), make_user("frank")
+    for username in ("Erin", "frank"):
+        for _ in range(8):
+            client.post("/login", {"username": username, "password": "wrong"})
+    assert client.post("/login", {"username": "Erin", "password": PASSWORD}).status_code == 429
+
+    superadmin.post(f"/users/{user.id}/password", {"password": "quite a long one"})
+
+    assert client.post("/login", {"username": other.username, "password": PASSWORD}).status_code == 429
+    assert client.post("/login", {"username": "Erin", "password": "quite a long one"}).status_code == 302
+
+
 def test_a_bad_new_password_changes_nothing(superadmin: Client, alice: Client) -> None:
     user = User.objects.get(username="alice")
     response = superadmin.post(f"/users/{user.id}/password", {"password": "short"})
