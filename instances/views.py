@@ -142,4 +142,8 @@ def _test(key: str) -> Tested:
 
 
 def _counted(gone: dict[str, int]) -> str:
-    return f"with {gone['memories']:,} memories and {gone['conversations']:,} conversations"
+    memories, conversations = gone["memories"], gone["conversations"]
+    return (
+        f"with {memories:,} {'memory' if memories == 1 else 'memories'} "
+        f"and {conversations:,} conversation{'' if conversations == 1 else 's'}"
+    )

@@ -63,12 +63,16 @@ def delete_matching(scope: Scope, filters: Filters, *, expected: int) -> Receipt
         rows = matching(scope, filters).order_by("id").select_for_update()
         ids = list(rows.values_list("id", flat=True))
         if len(ids) != expected:
-            raise Conflict(
-                f"{len(ids)} memories match now, not {expected}. Nothing was deleted.",
-                code="stale_expectation",
-                extra={"matching": len(ids)},
-            )
+            raise not_as_many(len(ids), expected, "Nothing was deleted.")
         return _delete(scope, ids)
+
+
+def not_as_many(matching: int, expected: int, outcome: str) -> Conflict:
+    """As the caller saw."""
+    matches = "1 memory matches" if matching == 1 else f"{matching:,} memories match"
+    return Conflict(
+        f"{matches} now, not {expected:,}. {outcome}", code="stale_expectation", extra={"matching": matching}
+    )
 
 
 def purge_expired(scope: Scope) -> Receipt:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance
 from memories.audit import note_private_reads
-from memories.deletion import delete_matching, delete_memories, parts_of
+from memories.deletion import delete_matching, delete_memories, not_as_many, parts_of
 from memories.draft import MemoryChanges
 from memories.filters import Filters, matching, readable
 from memories.listing import ids_matching
@@ -100,7 +100,7 @@ def _change(request: ConsoleRequest, scope: Scope, selection: Selection, action:
         if selection.filters is not None:
             ids = ids_matching(scope, selection.filters)
             if len(ids) != selection.expected:
-                raise Conflict(f"{len(ids)} memories match now, not {selection.expected}. Nothing was changed.")
+                raise not_as_many(len(ids), selection.expected, "Nothing was changed.")
         changed = change_many(scope, ids, fields, **tag)
     except (Invalid, Conflict) as problem:
         messages.error(request, problem.detail)

@@ -106,7 +106,7 @@ def test_deleting_takes_the_slug_and_everything(superadmin: Client, support: Ins
 
     response = superadmin.post("/instances/support-bot/delete", {"slug": "support-bot"}, follow=True)
 
-    assert "with 3 memories and 1 conversations" in response.content.decode()
+    assert "is deleted, with 3 memories and 1 conversation. Nothing" in response.content.decode()
     assert list(Instance.objects.all()) == [sales]
     assert [memory.id for memory in Memory.objects.all()] == [kept.id]
     assert not Conversation.objects.exists()

@@ -107,8 +107,8 @@ def test_a_list_that_has_changed_deletes_nothing(alice: Client, support: Instanc
     response = alice.post(DELETE, {"all": "1", "expected": "2"}, follow=True)
     assert "3 memories match now, not 2. Nothing was deleted." in response.content.decode()
     assert Memory.objects.count() == 3
-    response = alice.post(BULK, {"all": "1", "expected": "2", "action": "pin"}, follow=True)
-    assert "Nothing was changed." in response.content.decode()
+    response = alice.post(BULK, {"all": "1", "expected": "1234", "action": "pin"}, follow=True)
+    assert "3 memories match now, not 1,234. Nothing was changed." in response.content.decode()
     assert not Memory.objects.filter(pinned=True).exists()
 
 
