@@ -88,7 +88,7 @@ class TestAdd:
         ran = add(shell, "fact", "Acme has 12 seats", "--key", "seats", "--dedupe", "reject")
         assert (ran.code, ran.out) == (4, "")
         assert "says: Acme has 10 seats" in ran.err
-        assert "is taken" in ran.err
+        assert "The key “seats” is taken. Add --supersede-reason to say why" in ran.err
         assert Memory.objects.get().content == "Acme has 10 seats"
 
     def test_credentials_are_redacted_and_said(self, shell: Shell):
@@ -365,8 +365,8 @@ class TestDelete:
 
     def test_a_wrong_expectation_deletes_nothing(self, shell: Shell, support_bot: Any):
         make_memories(support_bot, 3)
-        ran = self.delete(shell, "--all", "--yes", "--expected", "2")
-        assert (ran.code, ran.err) == (4, "3 memories match now, not 2. Nothing was deleted.\n")
+        ran = self.delete(shell, "--all", "--yes", "--expected", "1234")
+        assert (ran.code, ran.err) == (4, "3 memories match now, not 1,234. Nothing was deleted.\n")
         assert Memory.objects.count() == 3
         assert self.delete(shell, "--all", "--yes", "--expected", "3").code == 0
 

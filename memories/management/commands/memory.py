@@ -104,8 +104,7 @@ class Command(ConsoleCommand):
         try:
             saved = save(scope, read(MemoryDraft, fields))
         except Conflict as conflict:
-            self._show_holder(conflict.extra.get("memory"))
-            raise
+            raise self._taken(conflict) from None
         if saved.redacted:
             self.complain(f"Redacted before it was stored: {', '.join(saved.redacted)}.")
         hints = hints_json(saved.memory)
@@ -128,9 +127,15 @@ class Command(ConsoleCommand):
         except UnicodeDecodeError:
             raise Invalid({"content": ["This is not valid UTF-8."]}) from None
 
-    def _show_holder(self, holder: Memory | None) -> None:
-        if holder:
-            self.complain(f"{holder.id} says: {one_line(holder.content)}")
+    def _taken(self, conflict: Conflict) -> Conflict:
+        """Says who holds the key, and names our option instead of the API's field."""
+        holder: Memory | None = conflict.extra.get("memory")
+        if holder is None:
+            return conflict
+        self.complain(f"{holder.id} says: {one_line(holder.content)}")
+        option = self.written_as["supersedeReason"]
+        why = f"Add {option} to say why the current memory is out of date."
+        return Conflict(f"The key “{holder.key}” is taken. {why}", code=conflict.code)
 
     def list(self, scope: Scope, options: dict[str, Any]) -> None:
         paging = read(Paging, given(Paging, options))
