@@ -13,6 +13,7 @@ from django.db.models.expressions import RawSQL
 from pydantic import AfterValidator, ConfigDict, Field
 
 from accounts.access import Scope
+from instances.models import Instance
 from memories import store
 from memories.deletion import delete_key, delete_memories
 from memories.draft import Content, Importance, MemoryDraft, Name
@@ -189,7 +190,10 @@ def prepare(scope: Scope, wanted: Recall) -> Answer:
         "context": recalled.context,
         "tokens": recalled.tokens,
         "searchMode": recalled.mode,
-        "memories": [{"id": str(given.memory.id), "key": given.memory.key or None} for given in recalled.memories],
+        "memories": [
+            {"id": str(given.memory.id), "key": given.memory.key or None, **_shared_from(given.origin)}
+            for given in recalled.memories
+        ],
     }
     if recalled.reason:
         answer["reason"] = recalled.reason
@@ -224,12 +228,18 @@ def hit_json(hit: Hit) -> Json:
     """The part that matched. If that is not what the memory says any more, what it says now is there too."""
     answer = memory_json(hit.memory)
     answer |= {"content": hit.found.content or hit.memory.content, "score": round(hit.found.final, 6)}
+    answer |= _shared_from(hit.origin)
     if hit.version:
         reason = hit.version.reason or None
         answer |= {"superseded": True, "supersedeReason": reason, "currentContent": hit.memory.content}
     elif hit.memory.status == Status.SUPERSEDED:
         answer |= {"supersedeReason": hit.memory.supersede_reason or None}
     return answer
+
+
+def _shared_from(origin: Instance | None) -> Json:
+    """The instance whose memory it is, when it is not the agent's own."""
+    return {"sharedFrom": origin.slug} if origin else {}
 
 
 ALL: Sequence[Tool[Any]] = [

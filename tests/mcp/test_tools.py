@@ -105,6 +105,19 @@ def test_search_says_how_it_searched_and_narrows(scope):
     assert "No OpenAI" in found["reason"]
 
 
+def test_what_another_instance_shares_says_so(scope):
+    support = make_instance("support-bot")
+    shared = make_memory(support, "Refunds take thirty days", key="refunds", visibility="team")
+    make_memory(support, "Refunds are a secret of ours")
+    own = make_memory(scope.instance, "Refunds are rare")
+    reader = scope_of_key(make_key(scope.instance, read_team=True))
+    origins = {hit["id"]: hit.get("sharedFrom") for hit in call(reader, "memory_search", query="refunds")["results"]}
+    assert origins == {str(shared.id): "support-bot", str(own.id): None}
+    recalled = call(reader, "memory_recall", query="How long do refunds take?")["memories"]
+    assert {"id": str(shared.id), "key": "refunds", "sharedFrom": "support-bot"} in recalled
+    assert all("sharedFrom" not in given for given in recalled if given["id"] == str(own.id))
+
+
 def test_search_marks_a_memory_that_another_one_has_replaced(scope):
     make_memory(scope.instance, "The office is in Kyiv", key="office")
     make_memory(scope.instance, "The office is in Lviv", key="office", dedupe="create", supersedeReason="They moved.")
