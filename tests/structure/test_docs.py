@@ -48,6 +48,24 @@ def test_every_setting_of_the_environment_is_in_the_example() -> None:
     assert read == shown
 
 
+def test_privacy_names_every_action_of_the_audit_log() -> None:
+    recorded = set()
+    for path in (ROOT / "memories").rglob("*.py"):
+        if not {"management", "cli", "migrations"} & set(path.parts):
+            recorded |= actions_in(path.read_text())
+    section = (ROOT / "docs" / "privacy.md").read_text().partition("## The audit log")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`[^|]+) \|", section, re.MULTILINE)
+    assert {name for row in rows for name in re.findall(r"`([^`]+)`", row)} == recorded
+
+
+def actions_in(source: str) -> set[str]:
+    """What is recorded as such, under a constant, or by a function that is told the action."""
+    constants = re.findall(r"\b(?:record|entry)\(scope, ([A-Z_]+)\b", source)
+    named = "|".join(["action", "action: str", *constants])
+    literals = re.findall(r'\baudit\.(?:record|entry)\(\s*scope,\s*"([^"]+)"', source)
+    return {*literals, *re.findall(rf'\b(?:{named}) ?= ?"([^"]+)"', source)}
+
+
 def test_the_readme_names_every_room() -> None:
     readme = (ROOT / "README.md").read_text()
     rooms = {path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith((".", "__"))}
