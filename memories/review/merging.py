@@ -4,6 +4,7 @@ The first one lives on under its id with the merged text, and keeps what it said
 nobody had approved it yet, is deleted; otherwise it is superseded by the first, with its history.
 """
 
+from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
@@ -39,6 +40,7 @@ def merge(scope: Scope, kept_id: object, other_id: object, content: str, *, reas
         tags=_both(kept.tags, other.tags)[:MAX_TAGS],
         source_message_ids=_both(kept.source_message_ids, other.source_message_ids)[:MAX_MESSAGES],
         pinned=kept.pinned or other.pinned,
+        expires_at=_later(kept.expires_at, other.expires_at),
         key=other.key if takes_key else kept.key,
         supersede_reason=reason,
     )
@@ -83,3 +85,8 @@ def _locked(scope: Scope, kept_id: UUID, other_id: UUID) -> tuple[Memory, Memory
 
 def _both(first: list[T], second: list[T]) -> list[T]:
     return list(dict.fromkeys([*first, *second]))
+
+
+def _later(first: datetime | None, second: datetime | None) -> datetime | None:
+    """The later end of two; None has no end."""
+    return max(first, second) if first and second else None

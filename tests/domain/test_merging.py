@@ -1,6 +1,9 @@
 """One memory out of two."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from accounts.access import Scope
 from conversations.models import Message
@@ -99,3 +102,14 @@ def test_two_instances(bot: Instance, scope: Scope) -> None:
         with pytest.raises(NotFound):
             merge(scope, a.id, b.id, "Mixed")
     assert set(Memory.objects.values_list("content", flat=True)) == {"Ours", "Theirs"}
+
+
+def test_it_lives_as_long_as_the_longer_lived_of_the_two(bot: Instance, scope: Scope) -> None:
+    def made(days: int | None) -> Memory:
+        return make_memory(bot, expiresAt=(timezone.now() + timedelta(days=days)).isoformat() if days else None)
+
+    for first, second in ((None, 2), (2, None), (2, 5), (5, 2), (None, None)):
+        kept, other = made(first), made(second)
+        merged = merge(scope, kept.id, other.id, "Merged")
+        ends = [memory.expires_at for memory in (kept, other) if memory.expires_at]
+        assert merged.expires_at == (max(ends) if len(ends) == 2 else None)
