@@ -16,7 +16,8 @@ from memories.filters import readable
 from memories.learning.differences import differences
 from memories.models import LISTED, DuplicatePair, Memory
 from memories.paging import Order, read_cursor_as, write_cursor
-from memories.review.merging import merge
+from memories.review.merging import merge, narrower_visibility
+from memories.vocabulary import Visibility
 from memoryconsole.errors import Conflict, NotFound
 from memoryconsole.ids import parse_id
 
@@ -48,6 +49,10 @@ class Likeness:
     @property
     def differing(self) -> str:
         return " and ".join(differences(self.older.content, self.memory.content))
+
+    @property
+    def merged_visibility(self) -> Visibility:
+        return narrower_visibility(self.older, self.memory)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,11 @@ from memories.filters import readable
 from memories.learning.differences import differences
 from memories.models import Memory
 from memories.paging import Order, Page, page_of, read_cursor, write_cursor
-from memories.review.merging import merge
+from memories.review.merging import merge, narrower_visibility
 from memories.review.pairing import remember_both
 from memories.search.similar import cosines
 from memories.store import change, find_memory
-from memories.vocabulary import Review, Status
+from memories.vocabulary import Review, Status, Visibility
 from memoryconsole.errors import Conflict
 
 Why = Literal["conflict", "importance"]
@@ -71,6 +71,10 @@ class Waiting:
     def changes(self) -> Diff:
         """From what is known already to what the new one says."""
         return diff(self.other.content if self.other else "", self.memory.content)
+
+    @property
+    def merged_visibility(self) -> Visibility:
+        return narrower_visibility(self.other or self.memory, self.memory)
 
 
 def waiting(scope: Scope, why: Why | None = None) -> QuerySet[Memory]:

@@ -23,6 +23,7 @@ from memoryconsole.errors import Conflict, NotFound
 MAX_MESSAGES = 100
 T = TypeVar("T")
 MERGED = "merged with another memory"
+NARROWEST_FIRST = (Visibility.PRIVATE, Visibility.INSTANCE, Visibility.TEAM, Visibility.ORG)
 
 
 @transaction.atomic
@@ -40,6 +41,7 @@ def merge(scope: Scope, kept_id: object, other_id: object, content: str, *, reas
         tags=_both(kept.tags, other.tags)[:MAX_TAGS],
         source_message_ids=_both(kept.source_message_ids, other.source_message_ids)[:MAX_MESSAGES],
         pinned=kept.pinned or other.pinned,
+        visibility=narrower_visibility(kept, other),
         expires_at=_later(kept.expires_at, other.expires_at),
         key=other.key if takes_key else kept.key,
         supersede_reason=reason,
@@ -58,6 +60,11 @@ def check_mixable(kept: Memory, other: Memory) -> None:
     private = Visibility.PRIVATE
     if kept.owner != other.owner or (kept.visibility == private) != (other.visibility == private):
         raise Conflict("The two belong to different people, so they cannot become one.", code="not_mixable")
+
+
+def narrower_visibility(first: Memory, second: Memory) -> Visibility:
+    """What a merged memory has: whoever could not read both does not read what became of them."""
+    return next(each for each in NARROWEST_FIRST if each in (first.visibility, second.visibility))
 
 
 def _let_go(scope: Scope, kept: Memory, other: Memory, reason: str) -> None:

@@ -113,3 +113,13 @@ def test_it_lives_as_long_as_the_longer_lived_of_the_two(bot: Instance, scope: S
         merged = merge(scope, kept.id, other.id, "Merged")
         ends = [memory.expires_at for memory in (kept, other) if memory.expires_at]
         assert merged.expires_at == (max(ends) if len(ends) == 2 else None)
+
+
+def test_nobody_reads_more_than_before(bot: Instance, scope: Scope) -> None:
+    for first, second, narrower in (
+        ("org", "instance", "instance"), ("instance", "org", "instance"), ("team", "org", "team"),
+        ("org", "org", "org"), ("private", "private", "private"),
+    ):  # fmt: skip
+        kept = make_memory(bot, visibility=first, owner="ann")
+        other = make_memory(bot, visibility=second, owner="ann")
+        assert merge(scope, kept.id, other.id, "Merged").visibility == narrower

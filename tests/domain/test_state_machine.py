@@ -53,6 +53,7 @@ pytestmark = pytest.mark.django_db
 
 PEOPLE = ("root", "ada", "bob", "key")
 SAYING = "fox"
+FARTHER = ("private", "instance", "team", "org")
 TEXTS = tuple(f"The fox {rest}" for rest in ("drinks oolong", "collects marbles", "paints a lighthouse", "is asleep"))
 # The same steps in every run, told as they were when one fails: making them fewer takes minutes.
 BOUNDS = hypothesis_settings(
@@ -252,6 +253,7 @@ class Remembering(RuleBasedStateMachine):
         if self.change(name, memory, lambda scope: merge(scope, memory.id, other.id, text), wrong):
             memory.say(text, memory.said[-1][1])
             memory.key = memory.key or other.key
+            memory.visibility = min(memory.visibility, other.visibility, key=FARTHER.index)
             other.active, other.deleted = False, other.waiting
             self.touched = [memory, other]
 

@@ -82,6 +82,20 @@ def test_merge(alice: Client, pair: DuplicatePair) -> None:
     assert dict(Memory.objects.values_list("id", "status")) == {pair.first_id: "active", pair.second_id: "superseded"}
 
 
+def test_it_says_who_will_read_it_when_the_two_differ(alice: Client, support: Instance, pair: DuplicatePair) -> None:
+    assert "narrower visibility" not in page(alice, url(pair))
+    wide = make_memory(support, "Room 12 is free", visibility="org")
+    differing = make_pair(wide, make_memory(support, "Room 12 is vacant"))
+    html = page(alice, url(differing))
+    assert "the narrower visibility of the two: <b>Instance</b>" in html
+    assert '<span class="badge">Organisation</span>' in html
+    assert '<span class="badge">Instance</span>' in html
+    assert "Organisation, this one Instance" in page(alice)
+    alice.post(url(differing), {"action": "merge", "content": "Room 12 is vacant"})
+    wide.refresh_from_db()
+    assert wide.visibility == "instance"
+
+
 def test_a_wrong_text_is_asked_again(alice: Client, pair: DuplicatePair) -> None:
     fields = {"action": "merge", "content": " "}
     assert "This may not be empty." in alice.post(url(pair), fields).content.decode()

@@ -189,3 +189,13 @@ def test_strangers(mallory: Client, waiting: Memory) -> None:
     bulk = "/memory/review/bulk?instance=sales-bot"
     mallory.post(bulk, {"action": "reject", "ids": [str(waiting.id)], "confirmed": "1"})
     assert Memory.objects.filter(id=waiting.id).exists()
+
+
+def test_merging_says_who_will_read_it_when_the_two_differ(alice: Client, known: Memory, waiting: Memory) -> None:
+    assert "narrower visibility" not in page(alice, url(waiting, "&action=merge"))
+    Memory.objects.filter(pk=known.pk).update(visibility="team")
+    html = page(alice, url(waiting, "&action=merge"))
+    assert "the narrower visibility of the two: <b>Instance</b>" in html
+    assert '<b>Known already</b><span class="badge">Team</span>' in html
+    assert '<b>New</b><span class="badge">Instance</span>' in html
+    assert "narrower visibility" not in page(alice, url(waiting, "&action=edit"))
