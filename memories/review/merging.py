@@ -37,6 +37,7 @@ def merge(scope: Scope, kept_id: object, other_id: object, content: str, *, reas
     _let_go(scope, kept, other, reason)
     changes = MemoryChanges(
         content=content,
+        summary=_summary_of(content, kept, other),
         importance=max(kept.importance, other.importance),
         tags=_both(kept.tags, other.tags)[:MAX_TAGS],
         source_message_ids=_both(kept.source_message_ids, other.source_message_ids)[:MAX_MESSAGES],
@@ -92,6 +93,11 @@ def _locked(scope: Scope, kept_id: UUID, other_id: UUID) -> tuple[Memory, Memory
 
 def _both(first: list[T], second: list[T]) -> list[T]:
     return list(dict.fromkeys([*first, *second]))
+
+
+def _summary_of(content: str, *memories: Memory) -> str:
+    """What somebody wrote of this very text; recall gives a summary in the place of its text."""
+    return next((memory.summary for memory in memories if memory.content == content), "")
 
 
 def _later(first: datetime | None, second: datetime | None) -> datetime | None:

@@ -123,3 +123,10 @@ def test_nobody_reads_more_than_before(bot: Instance, scope: Scope) -> None:
         kept = make_memory(bot, visibility=first, owner="ann")
         other = make_memory(bot, visibility=second, owner="ann")
         assert merge(scope, kept.id, other.id, "Merged").visibility == narrower
+
+
+def test_a_summary_is_of_the_text_it_stands_beside(bot: Instance, scope: Scope) -> None:
+    for content, summary in (("Old text", "Old"), ("New text", "New"), ("Another text", "")):
+        kept = make_memory(bot, "Old text", summary="Old")
+        other = make_memory(bot, "New text", summary="New")
+        assert merge(scope, kept.id, other.id, content).summary == summary
