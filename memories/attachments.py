@@ -122,6 +122,15 @@ def _parts(file: "File[bytes]") -> Iterator[bytes]:
             yield part
 
 
+def move_attachments(scope: Scope, source: Memory, target: Memory) -> None:
+    """As many as there is room for, the first ones first. Part of the caller's transaction, which holds both rows."""
+    room = max(MOST - attachments_of(scope, target).count(), 0)
+    moving = list(attachments_of(scope, source).values_list("id", flat=True)[:room])
+    if moving:
+        Attachment.objects.filter(instance=scope.instance, id__in=moving).update(memory_id=target.id)
+        audit.record(scope, "attachments_moved", [source.id, target.id], attachmentIds=[str(id) for id in moving])
+
+
 def delete_attachment(scope: Scope, raw_memory_id: object, raw_id: object) -> None:
     scope.require_write()
     attachment = find_attachment(scope, raw_memory_id, raw_id)

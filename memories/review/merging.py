@@ -12,6 +12,7 @@ from django.db import transaction
 
 from accounts.access import Scope
 from memories import audit, indexing
+from memories.attachments import move_attachments
 from memories.deletion import delete_memories
 from memories.draft import MemoryChanges
 from memories.filters import readable
@@ -34,6 +35,7 @@ def merge(scope: Scope, kept_id: object, other_id: object, content: str, *, reas
     check_mixable(kept, other)
     reason = reason or MERGED
     takes_key = bool(other.key and not kept.key and other.status == Status.ACTIVE)
+    move_attachments(scope, other, kept)
     _let_go(scope, kept, other, reason)
     changes = MemoryChanges(
         content=content,

@@ -1,6 +1,9 @@
 """One memory out of two."""
 
 from datetime import timedelta
+from io import BytesIO
+from pathlib import Path
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -8,6 +11,7 @@ from django.utils import timezone
 from accounts.access import Scope
 from conversations.models import Message
 from instances.models import Instance
+from memories.attachments import MOST, attach, attachments_of, parts_of_file
 from memories.draft import MemoryChanges
 from memories.filters import Filters
 from memories.listing import count
@@ -130,3 +134,26 @@ def test_a_summary_is_of_the_text_it_stands_beside(bot: Instance, scope: Scope) 
         kept = make_memory(bot, "Old text", summary="Old")
         other = make_memory(bot, "New text", summary="New")
         assert merge(scope, kept.id, other.id, content).summary == summary
+
+
+def files_of(scope: Scope, memory: Memory) -> list[str]:
+    return [attachment.name for attachment in attachments_of(scope, memory)]
+
+
+def test_files_come_along_as_far_as_there_is_room(bot: Instance, scope: Scope, settings: Any, tmp_path: Path) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    kept, other, waiting = make_memory(bot, "Tea"), make_memory(bot, "Tee"), make_waiting(bot, "Thé")
+    for memory, names in ((kept, "a"), (other, "bc"), (waiting, "d")):
+        for name in names:
+            attach(scope, memory.id, BytesIO(name.encode()), name=name)
+    merge(scope, kept.id, other.id, "Tea")
+    merge(scope, kept.id, waiting.id, "Tea")
+    assert (files_of(scope, kept), files_of(scope, other)) == (["a", "b", "c", "d"], [])
+    assert [b"".join(parts_of_file(file)) for file in attachments_of(scope, kept)] == [b"a", b"b", b"c", b"d"]
+
+    another = make_memory(bot, "Chai")
+    for n in range(MOST):
+        attach(scope, another.id, BytesIO(b"x"), name=f"{n}")
+    merge(scope, kept.id, another.id, "Tea")
+    assert len(files_of(scope, kept)) == MOST
+    assert files_of(scope, another) == [f"{n}" for n in range(MOST - 4, MOST)]
