@@ -17,7 +17,7 @@ from accounts.access import Scope
 from conversations.models import Conversation
 from memories.chunking import day_in_words, speaker, split, undated, word_count
 from memories.inserting import Rows, insert_one
-from memories.models import Chunk, Memory, MemoryVersion
+from memories.models import Chunk, Embedding, Memory, MemoryVersion
 from memories.vocabulary import Status
 from memoryconsole.ids import uuid7
 
@@ -69,6 +69,20 @@ def hide(scope: Scope, memory: Memory) -> None:
     """A superseded memory is found only when asked for."""
     _current(scope, memory).update(live=False)
     _hide_vectors(scope, memory)
+
+
+def show(scope: Scope, memory: Memory) -> None:
+    """It is not superseded any more."""
+    _current(scope, memory).update(live=True)
+    with connection.cursor() as cursor:
+        cursor.execute(SHOW_VECTORS, {"instance": scope.instance.id, "memory": memory.id})
+
+
+def has_all_vectors(scope: Scope, memory: Memory) -> bool:
+    """A text that was written while the memory was superseded has none."""
+    generation = scope.instance.embedding_generation
+    there = Embedding.objects.filter(instance=scope.instance, memory_id=memory.id, generation=generation)
+    return not _current(scope, memory).exclude(id__in=there.values("chunk_id")).exists()
 
 
 def use_language(scope: Scope) -> None:
@@ -178,6 +192,13 @@ HIDE_VECTORS = """
 UPDATE memories_embedding SET live = false
 WHERE instance_id = %(instance)s AND live AND chunk_id IN (
     SELECT id FROM memories_chunk WHERE instance_id = %(instance)s AND memory_id = %(memory)s AND NOT live
+)
+"""
+
+SHOW_VECTORS = """
+UPDATE memories_embedding SET live = true
+WHERE instance_id = %(instance)s AND NOT live AND chunk_id IN (
+    SELECT id FROM memories_chunk WHERE instance_id = %(instance)s AND memory_id = %(memory)s AND live
 )
 """
 

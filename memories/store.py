@@ -156,16 +156,53 @@ def change(scope: Scope, raw_id: object, changes: MemoryChanges, *, seen: dateti
     return memory
 
 
-@transaction.atomic
-def restore(scope: Scope, raw_id: object, number: int) -> Memory:
-    """Say again what version `number` said; what the memory says now becomes a version itself."""
+def restore(scope: Scope, raw_id: object, number: int | None = None) -> Memory:
+    """Say again what version `number` said; what the memory says now becomes a version itself.
+
+    A superseded memory is used again; without a number it says what it said last.
+    """
     scope.require_write()
-    memory = _locked_one(scope, raw_id)
+    try:
+        with transaction.atomic():
+            memory = _locked_one(scope, raw_id)
+            if memory.status == Status.SUPERSEDED:
+                _use_again(scope, memory)
+            elif number is None:
+                raise Invalid({"version": ["This memory is in use: say which version to bring back."]})
+            if number is not None:
+                _restore_version(scope, memory, number)
+    except IntegrityError as error:
+        if KEY_TAKEN not in str(error):
+            raise
+        raise Conflict(
+            f"Another memory has the key “{memory.key}” now. Change the key of one of the two first.", code="key_taken"
+        ) from None
+    return memory
+
+
+def _use_again(scope: Scope, memory: Memory) -> None:
+    expiry.release_keys(scope, [memory.key])
+    fields = {
+        "status": Status.ACTIVE,
+        "superseded_by_id": None,
+        "supersede_reason": "",
+        "updated_at": timezone.now(),
+        "embedding": memory.embedding if indexing.has_all_vectors(scope, memory) else EmbeddingState.PENDING,
+    }
+    for name, value in fields.items():
+        setattr(memory, name, value)
+    Memory.objects.filter(pk=memory.pk).update(**fields)
+    indexing.show(scope, memory)
+    if memory.embedding == EmbeddingState.PENDING:
+        embed_soon(scope)
+    audit.record(scope, "used_again", [memory.id])
+
+
+def _restore_version(scope: Scope, memory: Memory, number: int) -> None:
     version = versions.find(scope, memory, number)
     fields = {name: getattr(version, name) for name in versions.RESTORED}
     if apply(scope, memory, fields, Cause(f"restored version {number}"), log=False):
         audit.record(scope, "restored", [memory.id], version=number)
-    return memory
 
 
 def change_many(

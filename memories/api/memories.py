@@ -74,7 +74,9 @@ class Deletion(Input):
 
 
 class Restoration(Input):
-    version: Annotated[Number, Field(ge=1, le=LARGEST_INTEGER)]
+    """`version` is the one to bring back; without it a superseded memory is used again as it is."""
+
+    version: Annotated[Number, Field(ge=1, le=LARGEST_INTEGER)] | None = None
 
 
 class MemoriesJson(TypedDict):
@@ -281,10 +283,10 @@ class Similar(Endpoint):
 class Restore(Endpoint):
     @documented(
         "restoreVersion",
-        "Bring an earlier version back",
+        "Bring an earlier version back, or use a superseded memory again",
         body=Restoration,
         instance="body",
-        answers={200: OneMemoryJson},
+        answers={200: OneMemoryJson, 409: ErrorJson},
     )
     def post(self, request: Request, id: str) -> Response:
         data = body(request)

@@ -19,6 +19,7 @@ from memories.deletion import Receipt, delete_memory, parts_of
 from memories.draft import MemoryChanges
 from memories.embedding.embedder import model_of
 from memories.embedding.offline import MODEL as OFFLINE
+from memories.filters import readable
 from memories.forms import MemoryForm, values_of
 from memories.history import steps
 from memories.links import messages_of
@@ -69,6 +70,7 @@ def memory_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
     context = {
         "memory": memory,
         "conversation": conversations_of(scope, [memory]).get(memory.source_conversation_id or id),
+        "successor": _successor(scope, memory),
         "steps": steps(scope, memory, latest[:VERSIONS]),
         "has_more_versions": len(latest) > VERSIONS,
         "messages_said": messages_of(scope, memory),
@@ -81,6 +83,11 @@ def memory_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
         "back": request.GET.urlencode(),
     }
     return render(request, "memories/detail.html", context)
+
+
+def _successor(scope: Scope, memory: Memory) -> Memory | None:
+    """What took its place, if the reader may see that one."""
+    return readable(scope).filter(id=memory.superseded_by_id).first() if memory.superseded_by_id else None
 
 
 def _similar(scope: Scope, memory: Memory) -> list[tuple[Memory, float]]:

@@ -10,8 +10,10 @@ from django.views.decorators.http import require_GET, require_POST
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, page_number, render_part
 from memories.history import history_page, steps
+from memories.models import Memory
 from memories.store import find_memory, restore
-from memoryconsole.errors import NotFound
+from memories.vocabulary import Review, Status
+from memoryconsole.errors import Conflict, NotFound
 
 SIZE = 20
 
@@ -39,13 +41,34 @@ def memory_history(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespo
 @require_POST
 @about_instance
 def memory_restore(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
+    """With `version`, what that said; without, a superseded memory is used again as it is."""
     before = find_memory(scope, id)
-    number = request.POST.get("version", "")
-    if not number.isdecimal() or len(number) > 9:
-        raise NotFound
-    after = restore(scope, id, int(number))
-    if after.updated_at == before.updated_at:
-        messages.info(request, f"It says already what version {number} said.")
+    number = _version(request)
+    page = f"/memory/{id}{'' if number is None else '/history'}?{request.GET.urlencode()}"
+    if number is None and before.status == Status.ACTIVE:
+        messages.info(request, "It is in use already.")
+        return redirect(page)
+    try:
+        after = restore(scope, id, number)
+    except Conflict as problem:
+        messages.error(request, problem.detail)
     else:
-        messages.success(request, f"It says again what version {number} said. What it said until now is a version too.")
-    return redirect(f"/memory/{id}/history?{request.GET.urlencode()}")
+        say = messages.info if after.updated_at == before.updated_at else messages.success
+        say(request, _done(before, after, number))
+    return redirect(page)
+
+
+def _version(request: ConsoleRequest) -> int | None:
+    number = request.POST.get("version")
+    if number is not None and (not number.isdecimal() or len(number) > 9):
+        raise NotFound
+    return None if number is None else int(number)
+
+
+def _done(before: Memory, after: Memory, number: int | None) -> str:
+    if before.status == Status.SUPERSEDED:
+        used = "It waits for review again" if after.review == Review.PENDING else "The assistant can use it again"
+        return f"{used}." if number is None else f"{used}, and it says what version {number} said."
+    if after.updated_at == before.updated_at:
+        return f"It says already what version {number} said."
+    return f"It says again what version {number} said. What it said until now is a version too."

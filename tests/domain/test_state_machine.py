@@ -238,9 +238,23 @@ class Remembering(RuleBasedStateMachine):
     @rule(name=who, memory=memories, pick=pick)
     def restore(self, name: str, memory: Known, pick: int) -> None:
         number = 1 + pick % len(memory.said)
-        wrong = None if number < len(memory.said) else NotFound
+        wrong: type[Problem] | None = None if number < len(memory.said) else NotFound
+        if self._is_held_by_another(memory):
+            wrong = Conflict
         if self.change(name, memory, lambda scope: restore(scope, memory.id, number), wrong):
             memory.say(*memory.said[number - 1])
+            memory.active = True
+
+    @rule(name=who, memory=memories)
+    def use_again(self, name: str, memory: Known) -> None:
+        wrong: type[Problem] | None = Invalid if memory.active else None
+        if self._is_held_by_another(memory):
+            wrong = Conflict
+        if self.change(name, memory, lambda scope: restore(scope, memory.id), wrong):
+            memory.active = True
+
+    def _is_held_by_another(self, memory: Known) -> bool:
+        return not memory.active and self.holder(memory.place, memory.owner, memory.key) is not None
 
     @rule(name=who, memory=memories, pick=pick, text=text)
     def merge(self, name: str, memory: Known, pick: int, text: str) -> None:

@@ -125,6 +125,47 @@ def test_restore_of_no_version(alice: Client, memory: Memory, version: str) -> N
     assert MemoryVersion.objects.count() == 2
 
 
+@pytest.fixture
+def superseded(support: Instance) -> Memory:
+    old = make_memory(support, "Ann likes tea", key="drink")
+    make_memory(support, "Ann likes <coffee>", key="drink", dedupe="create", supersedeReason="She <i>said</i> so")
+    return old
+
+
+def test_a_superseded_memory_can_be_used_again(alice: Client, superseded: Memory) -> None:
+    address = f"/memory/{superseded.id}?instance=support-bot"
+    html = page(alice, address)
+    assert "Ann likes &lt;coffee&gt;</a> took its place" in html
+    assert "She &lt;i&gt;said&lt;/i&gt; so" in html
+    assert "Use it again" in html
+    taken = alice.post(url(superseded, "restore"), follow=True)
+    assert taken.redirect_chain == [(address, 302)]
+    assert "Another memory has the key “drink” now." in taken.content.decode()
+    Memory.objects.filter(content="Ann likes <coffee>").update(key="")
+    html = alice.post(url(superseded, "restore"), follow=True).content.decode()
+    assert "The assistant can use it again." in html
+    assert "Use it again" not in html
+    assert "It is in use already." in alice.post(url(superseded, "restore"), follow=True).content.decode()
+    superseded.refresh_from_db()
+    assert superseded.status == "active"
+
+
+def test_a_version_of_a_superseded_memory(alice: Client, superseded: Memory) -> None:
+    correct(superseded, content="Ann likes milk", key=None)
+    html = alice.post(url(superseded, "restore"), {"version": "1"}, follow=True).content.decode()
+    assert "The assistant can use it again, and it says what version 1 said." in html
+
+
+def test_who_may_not_use_it_again(alice: Client, mallory: Client, superseded: Memory) -> None:
+    assert mallory.post(url(superseded, "restore")).status_code == 404
+    assert mallory.post(url(superseded, "restore").replace("support", "sales")).status_code == 404
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = alice.cookies
+    assert strict.post(url(superseded, "restore")).status_code == 403
+    superseded.refresh_from_db()
+    assert superseded.status == "superseded"
+
+
 def test_strangers(mallory: Client, alice: Client, memory: Memory, support: Instance) -> None:
     for address in (url(memory), url(memory).replace("support", "sales")):
         assert mallory.get(address).status_code == 404
