@@ -71,6 +71,8 @@ class Row:
     detail: str = ""
     has_changed: bool = False
     mark: bool | None = None
+    is_own: bool = False
+    """Golden queries are about memories of their own instance; what another one shares cannot be marked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,13 +236,15 @@ def _picture(
     def row(line: GivenLine | DroppedLine) -> Row:
         given = isinstance(line, GivenLine)
         cause, detail = (line.why, "") if isinstance(line, GivenLine) else (line.reason, line.detail)
+        memory = memories.get(line.memory_id)
         return Row(
             line=line,
-            memory=memories.get(line.memory_id),
+            memory=memory,
             title=REASONS.get(cause, cause),
             detail=_in_words(detail, memories),
             has_changed=given and line.memory_id in (changed or ()),
             mark=marks.get(line.memory_id),
+            is_own=memory is not None and memory.instance_id == scope.instance.id,
         )
 
     return Picture(

@@ -1,5 +1,7 @@
 """Memories another instance shares, in the search of /memory and on /memory/<id>: to read, not to change."""
 
+import re
+
 import pytest
 from django.test import Client
 
@@ -28,6 +30,13 @@ def test_a_hit_says_whose_it_is_and_offers_nothing_to_change(granted: Client, sh
     assert f'value="{shared.id}"' not in html
     for action in ("pin", "edit", "delete"):
         assert f"/memory/{shared.id}/{action}" not in html
+
+
+def test_recall_offers_to_mark_only_what_is_its_own(granted: Client, sales: Instance, shared: Memory) -> None:
+    own = make_memory(sales, "Refunds are rare")
+    html = granted.get("/recall?instance=sales-bot&query=refunds").content.decode()
+    assert f'href="/memory/{shared.id}?instance=sales-bot"' in html
+    assert re.findall(r'name="memory" value="(.*?)"', html) == [str(own.id)]
 
 
 def test_it_can_be_read(granted: Client, shared: Memory) -> None:
