@@ -196,12 +196,12 @@ def _back(request: ConsoleRequest, scope: Scope) -> str:
 def _run(variants: Sequence[Variant], memories: Mapping[UUID, Memory]) -> Run:
     current = variants[0]
     return Run(
-        names=[NAMES[variant.name] for variant in variants],
+        names=[_title(variant) for variant in variants],
         figures=_figures(variants),
         queries=[
             Line(
                 answer.golden.row.query,
-                [_cell(variant.name, variant.answers[n], answer, memories) for variant in variants],
+                [_cell(_title(variant), variant.answers[n], answer, memories) for variant in variants],
                 answer.golden,
             )
             for n, answer in enumerate(current.answers)
@@ -210,14 +210,18 @@ def _run(variants: Sequence[Variant], memories: Mapping[UUID, Memory]) -> Run:
     )
 
 
+def _title(variant: Variant) -> str:
+    """With its own k: a changed limit is measured at another one than the rest."""
+    return f"{NAMES[variant.name]}, k = {variant.k}"
+
+
 def _figures(variants: Sequence[Variant]) -> list[Line]:
-    k = variants[0].k
-    names = {"recall": f"Recall@{k}", "reciprocal_rank": "MRR", "ndcg": f"nDCG@{k}"}
+    names = {"recall": "Recall@k", "reciprocal_rank": "MRR", "ndcg": "nDCG@k"}
     lines = [
         Line(title, [_figure(variant, variants[0], name) for variant in variants]) for name, title in names.items()
     ]
     unwanted = [
-        Cell(NAMES[variant.name], variant.unwanted, variant.unwanted - variants[0].unwanted, is_count=True)
+        Cell(_title(variant), variant.unwanted, variant.unwanted - variants[0].unwanted, is_count=True)
         for variant in variants
     ]
     return [*lines, Line("Unexpected ones given", unwanted)]
@@ -225,14 +229,14 @@ def _figures(variants: Sequence[Variant]) -> list[Line]:
 
 def _figure(variant: Variant, current: Variant, name: str) -> Cell:
     if variant.quality is None or current.quality is None:
-        return Cell(NAMES[variant.name], None)
+        return Cell(_title(variant), None)
     value: float = getattr(variant.quality, name)
-    return Cell(NAMES[variant.name], value, round(value - getattr(current.quality, name), 4))
+    return Cell(_title(variant), value, round(value - getattr(current.quality, name), 4))
 
 
-def _cell(name: str, answer: Answer, current: Answer, memories: Mapping[UUID, Memory]) -> Cell:
+def _cell(title: str, answer: Answer, current: Answer, memories: Mapping[UUID, Memory]) -> Cell:
     return Cell(
-        variant=NAMES[name],
+        variant=title,
         value=answer.quality.ndcg if answer.quality else None,
         difference=round(answer.quality.ndcg - current.quality.ndcg, 4) if answer.quality and current.quality else 0.0,
         missed=_named(answer.missed, memories),

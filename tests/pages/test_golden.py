@@ -97,10 +97,13 @@ def test_a_run_compares_and_a_changed_setting_is_beside_it(alice, support, refun
     make_memory(support, "Refunds, refunds: how long do they take, we asked", role="reference")
     save_golden(scope_of(support), GoldenDraft(query=QUESTION, expected=[refund.id]))
     now = figures(page_of(alice, run="yes"))
-    assert now["Recall@8"] == ["1.000", "0.000", "1.000"]
-    assert set(now) == {"Recall@8", "MRR", "nDCG@8", "Unexpected ones given"}
+    assert now["Recall@k"] == ["1.000", "0.000", "1.000"]
+    assert set(now) == {"Recall@k", "MRR", "nDCG@k", "Unexpected ones given"}
     page = page_of(alice, run="yes", limit="1", threshold="0.3")
-    assert figures(page)["Recall@8"] == ["1.000", "0.000", "1.000", "0.000"]
+    assert figures(page)["Recall@k"] == ["1.000", "0.000", "1.000", "0.000"]
+    columns = re.findall(r'<th scope="col" class="numeric">(.*?)</th>', page)
+    assert columns == ["Current, k = 8", "Meaning alone, k = 8", "Words alone, k = 8", "Changed, k = 1"]
+    assert page.count('data-title="Changed, k = 1"') == 5
     assert "missed: Refunds take five days" in page
     assert "Save this setting" in page
     assert 'name="limit" value="1"' in page
