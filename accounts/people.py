@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from axes.utils import reset as lift_lock  # type: ignore[import-untyped]
+from axes.utils import reset as lift_lock
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
