@@ -24,44 +24,20 @@ from memories.search.hybrid import search
 from memories.store import change, find_memory, save
 from memories.transfer import importing
 from memories.transfer.exporting import export
-from memories.transfer.formats.detecting import Format
-from memories.transfer.formats.reading import rows_of
 from memories.transfer.formats.table import COLUMNS, from_cells, table_text
 from memories.transfer.importing import Report, import_file
 from memories.vocabulary import Category, Role
-from memoryconsole.errors import Invalid, NotAllowed
+from memoryconsole.errors import NotAllowed
 from memoryconsole.ids import uuid7
+from tests.domain.transferring import EVERYTHING, as_seen, brought_in, contents, exported, lines, told
 from tests.factories import make_conversation, make_instance, make_memory, scope_of
 
 pytestmark = pytest.mark.django_db
-EVERYTHING = Filters(include_superseded=True)
 
 
 @pytest.fixture
 def other() -> Instance:
     return make_instance("sales-bot")
-
-
-def exported(instance: Instance, filters: Filters = EVERYTHING, format: Any = "jsonl", **options: Any) -> str:
-    return "".join(export(scope_of(instance), filters, format, **options))
-
-
-def brought_in(instance: Instance, text: str | bytes, format: Format | None = None, **options: Any) -> Report:
-    raw = text.encode() if isinstance(text, str) else text
-    return import_file(scope_of(instance), io.BytesIO(raw), format, **options)
-
-
-def lines(*rows: Any) -> str:
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-def contents(instance: Instance) -> list[str]:
-    return sorted(Memory.objects.filter(instance=instance).values_list("content", flat=True))
-
-
-def told(report: Report) -> dict[str, int]:
-    counts = {name: getattr(report, name) for name in ("rows", "created", "existing", "left_out", "invalid")}
-    return {name: n for name, n in counts.items() if n}
 
 
 # There and back again
@@ -103,10 +79,6 @@ def full_life(bot: Instance) -> None:
     make_memory(bot, "Twice")
     make_memory(bot, "Twice", category="fact")
     Memory.objects.filter(id=tea.id).update(access_count=3, last_accessed_at=timezone.now())
-
-
-def as_seen(instance: Instance) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in exported(instance).splitlines()]
 
 
 @pytest.mark.parametrize("format", ["jsonl", "csv"])
@@ -377,71 +349,6 @@ def test_problems_by_line(bot: Instance, row: str, errors: dict[str, list[str]] 
     assert errors is None or problem["errors"] == errors
 
 
-def nested(levels: int) -> str:
-    return "[" * levels + "]" * levels
-
-
-@pytest.mark.parametrize("column", ["evidence", "tags", "sourceMessageIds"])
-@pytest.mark.parametrize("cell", ["[" * 100_000, nested(50_000)])
-def test_a_cell_that_is_nested_too_deeply(bot: Instance, column: str, cell: str) -> None:
-    report = brought_in(bot, f"content,{column}\nbad,{cell}\ngood,\n")
-    assert told(report) == {"rows": 2, "created": 1, "invalid": 1}
-    (problem,) = report.problems
-    assert problem["line"] == 2
-    assert all(field.startswith(column) for field in problem["errors"])
-    assert contents(bot) == ["good"]
-
-
-@pytest.mark.parametrize("levels", [900, 960, 975, 985, 3_000, 100_000])
-@pytest.mark.parametrize("field", ["content", "category", "role", "evidence", "supersededById", "contnet"])
-def test_a_first_line_that_is_nested_too_deeply(bot: Instance, field: str, levels: int) -> None:
-    bad = f'{{"id": "x", "{field}": {nested(levels)}}}'
-    old = {"content": "old", "status": "superseded", "supersededById": str(uuid7())}
-    report = brought_in(bot, f"{bad}\n{lines(old)}", None if levels > 1_000 else "jsonl")
-    assert told(report) == {"rows": 2, "created": 1, "invalid": 1}
-    assert report.problems[0]["line"] == 1
-
-
-@pytest.mark.parametrize("levels", [900, 975, 985, 3_000, 100_000])
-@pytest.mark.parametrize("field", ["categories", "metadata", "user_id"])
-@pytest.mark.parametrize("around", ["[{},\n{}]", '{{"results": [{},\n{}]}}', "{}\n{}\n"])
-def test_mem0_that_is_nested_too_deeply(bot: Instance, around: str, field: str, levels: int) -> None:
-    value = nested(levels) if field != "metadata" else '{"a]\\"": ' * levels + "1" + "}" * levels
-    text = around.format(f'{{"memory": "bad", "{field}": {value}}}', '{"memory": "good"}')
-    report = brought_in(bot, text, "mem0")
-    assert told(report) == {"rows": 2, "created": 1, "invalid": 1}
-    assert report.problems[0]["line"] == 1
-    assert contents(bot) == ["good"]
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        '{"content": "x", "evidence": {"a": "\\ud800"}}',
-        '{"content": "x", "category": "\\uDC00"}',
-        '{"content": "x", "\\ud800": 1}',
-    ],
-)
-@pytest.mark.parametrize("around", ["{}\n{}\n", "[{}, {}]"])
-def test_half_of_a_surrogate_pair(bot: Instance, around: str, row: str) -> None:
-    report = brought_in(bot, around.format(row, '{"content": "\\ud83c\\udf75", "category": "fact"}'))
-    assert told(report) == {"rows": 2, "created": 1, "invalid": 1}
-    assert report.problems[0]["errors"] == {"row": ["This has half of a surrogate pair, which is no text."]}
-    assert contents(bot) == ["🍵"]
-
-
-def test_an_id_of_a_time_that_never_comes(bot: Instance) -> None:
-    id = "ffffffff-ffff-7fff-bfff-ffffffffffff"
-    report = brought_in(bot, lines({"content": "x", "id": id, "createdAt": "2020-01-01T00:00:00Z"}))
-    assert told(report) == {"rows": 1, "created": 1}
-    assert str(Memory.objects.get().id) != id
-
-
-def test_bytes_that_are_no_text(bot: Instance) -> None:
-    report = brought_in(bot, b'{"content": "a"}\n{"content": "\xff"}\n{"content": "b"}', "jsonl")
-    assert told(report) == {"rows": 3, "created": 2, "invalid": 1}
-
-
 def test_only_the_first_problems_are_kept(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importing, "PROBLEMS_SHOWN", 3)
     report = brought_in(bot, "{\n" * 10, "jsonl")
@@ -466,151 +373,3 @@ def test_an_empty_file(bot: Instance) -> None:
 def test_who_may_only_read(bot: Instance) -> None:
     with pytest.raises(NotAllowed):
         import_file(Scope(bot, Actor(kind="key", name="reader", read_only=True)), io.BytesIO(b""))
-
-
-# Other formats
-
-
-def test_a_table_by_hand(bot: Instance) -> None:
-    text = '\ufeffcontent,category,tags,importance\r\n"Alice, who\nlikes tea",fact,"tea, alice",7\r\nBob,,,\r\n'
-    assert told(brought_in(bot, text)) == {"rows": 2, "created": 2}
-    alice = Memory.objects.get(category="fact")
-    assert (alice.content, alice.tags, alice.importance) == ("Alice, who\nlikes tea", ["tea", "alice"], 7)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "content;category;tags\nTea, green;fact;a,b\n",
-        "content\tcategory\ttags\nTea, green\tfact\ta,b\n",
-        "category; Content ;TAGS\r\nfact;Tea, green;a, b\r\n",
-        '"category";"tags";"content"\n"fact";"a,b";"Tea, green"',
-        '\ufeff\n\ncategory,tags,content\n\nfact,"a,b","Tea, green"\n\n',
-    ],
-)
-@pytest.mark.parametrize("format", [None, "csv"])
-def test_tables_as_spreadsheets_write_them(bot: Instance, text: str, format: Format | None) -> None:
-    report = brought_in(bot, text, format)
-    assert (report.format, told(report)) == ("csv", {"rows": 1, "created": 1})
-    memory = Memory.objects.get()
-    assert (memory.content, memory.category, memory.tags) == ("Tea, green", "fact", ["a", "b"])
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "foo,bar\n1,2\n",
-        "text;category\nTea;fact\n",
-        "Memory Text,Date of birth,Note\nTea,2020-01-01,\n",
-        "name\tnote\t\nAlice\tlikes tea\t\n",
-        "text\nAlice likes tea\n",
-        '"summary"\n"Alice likes tea"\n',
-    ],
-)
-def test_a_table_of_something_else_is_no_list_of_memories(bot: Instance, text: str) -> None:
-    with pytest.raises(Invalid, match=r"Known columns: id, key, content, .* choose the format chatgpt"):
-        brought_in(bot, text)
-    assert brought_in(bot, text, "chatgpt").created == 2
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Likes tea, coffee\nLikes bread, butter\n",
-        "Tea, coffee; cake\nBread, butter; jam\n",
-        "Vegetarian\nHas a dog\n",
-        "Has 1,500 books\nHas 2,500 records\n",
-        "- Tea,coffee\n- Bread,butter\n",
-        "Likes tea,coffee\nHas a dog\n",
-        "[2025-03-01] Likes tea,coffee\n[2025-03-02] Likes bread,butter\n",
-        "Alice prefers short answers;always\nBob prefers long answers;never\n",
-    ],
-)
-def test_prose_is_no_table(bot: Instance, text: str) -> None:
-    report = brought_in(bot, text)
-    assert (report.format, told(report)) == ("chatgpt", {"rows": 2, "created": 2})
-
-
-def test_tables_that_are_none(bot: Instance) -> None:
-    with pytest.raises(Invalid, match="one of them is content"):
-        brought_in(bot, "a,b\n1,2\n", "csv")
-    with pytest.raises(Invalid, match="Unknown columns: colour"):
-        brought_in(bot, "content,colour\n1,2\n", "csv")
-    with pytest.raises(Invalid, match="Unknown columns: one without a name"):
-        brought_in(bot, "content;\n1;\n")
-    report = brought_in(bot, 'content,owner\na\nb,c,d\n"e,f\n', "csv")
-    assert [problem["line"] for problem in report.problems] == [2, 3, 4]
-
-
-MEM0: dict[str, list[Any]] = {
-    "count": 2,
-    "results": [
-        {
-            "id": "892db2ae-06d9-49e5-8b3e-585ef9b85b8e",
-            "memory": "Dev works at Acme",
-            "hash": "abc",
-            "user_id": "dev",
-            "metadata": {"category": "fact", "team": "core"},
-            "categories": ["work"],
-            "created_at": "2025-01-02T03:04:05.000000-08:00",
-            "updated_at": None,
-        },
-        {"id": "x", "memory": "Likes tea", "user_id": "dev", "agent_id": "bot", "created_at": "2025-02-02T00:00:00Z"},
-    ],
-}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [json.dumps(MEM0), json.dumps(MEM0, indent=2), json.dumps(MEM0["results"]), lines(*MEM0["results"])],
-)
-def test_mem0(bot: Instance, text: str) -> None:
-    for created in (2, 0):
-        assert brought_in(bot, text).created == created
-    work = Memory.objects.get(category="fact")
-    assert (work.content, work.owner, work.source, work.tags) == ("Dev works at Acme", "dev", "mem0", ["work"])
-    assert (work.evidence, work.created_at.isoformat()) == ({"team": "core"}, "2025-01-02T11:04:05+00:00")
-    assert Memory.objects.get(content="Likes tea").evidence == {"agentId": "bot"}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Likes tea\n\n- Works at Acme\n",
-        '["Likes tea", "Works at Acme"]',
-        '[{"content": "Likes tea", "created_at": 1735689600.5}, {"content": "Works at Acme", "enabled": true}]',
-        '{"memories": [{"content": "Likes tea"},\n {"content": "Works at Acme"}, {"content": "x", "enabled": false}]}',
-        "1. Likes tea\n2) Works at Acme",
-        "[2025-03-01] - Likes tea\n• Works at Acme",
-    ],
-)
-def test_chatgpt(bot: Instance, text: str) -> None:
-    assert brought_in(bot, text).created == 2
-    assert contents(bot) == ["Likes tea", "Works at Acme"]
-    assert set(Memory.objects.values_list("source", flat=True)) == {"chatgpt"}
-
-
-def test_a_long_list_is_read_in_parts() -> None:
-    items = [{"memory": f"Memory {n} " + "x" * (n % 700), "user_id": "dev"} for n in range(3000)]
-    text = '{"note": "[results]", "results" : ' + json.dumps(items, indent=1) + ', "count": 3000}'
-    rows = list(rows_of(io.BytesIO(text.encode())))
-    assert [row.fields["content"] for row in rows] == [item["memory"] for item in items]
-    assert rows[1].line == text[: text.index('{\n  "memory": "Memory 1 ')].count("\n") + 1
-
-
-def test_a_list_that_breaks_off() -> None:
-    first, second = rows_of(io.BytesIO(b'[{"memory": "a"},\n {"memory": "b"'), "mem0")
-    assert (first.fields["content"], second.line, second.problem) == (
-        "a", 2, "This is not JSON; the rest of the file was not read.",
-    )  # fmt: skip
-    for text in (b'{"memory": 1', b'{\n"a": 1}', b'["\xff"]'):
-        (row,) = rows_of(io.BytesIO(text), "chatgpt")
-        assert row.problem
-
-
-def test_the_api_s_own_list(bot: Instance) -> None:
-    make_memory(bot, "Tea", category="preference", importance=9)
-    text = json.dumps({"total": 1, "memories": as_seen(bot)})
-    other = make_instance()
-    brought_in(other, text)
-    assert as_seen(other) == as_seen(bot)
