@@ -38,7 +38,7 @@ def examine() -> Iterator[Finding]:
         yield Finding(
             "abandoned data",
             "info",
-            f"{len(homes)} databases belong to data directories that are gone, among them {homes[0]}.",
+            f"Databases whose data directories are gone: {len(homes):,}, the first of them {homes[0]}.",
             "Remove what you are sure nobody needs.",
         )
 
