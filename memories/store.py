@@ -208,13 +208,14 @@ def _restore_version(scope: Scope, memory: Memory, number: int) -> None:
 def change_many(
     scope: Scope, ids: Sequence[UUID], fields: dict[str, Any], *, add_tag: str = "", remove_tag: str = ""
 ) -> int:
-    """The same values, or the same tag, for many memories, all or none; those that have it already stay as they are."""
+    """The same change for many memories, all or none; those that are like that already stay as they are."""
     scope.require_write()
     changed: list[UUID] = []
     with transaction.atomic():
         for start in range(0, len(ids), 500):
             held = list(_locked(scope, ids[start : start + 500]))
-            changed += _set_all(scope, held, fields) if fields else _tag_all(scope, held, add_tag, remove_tag)
+            done = [*_set_all(scope, held, fields), *_tag_all(scope, held, add_tag, remove_tag)]
+            changed += dict.fromkeys(done)
         if changed:
             named = sorted(fields) + (["tags"] if add_tag or remove_tag else [])
             audit.record(scope, "changed", changed, fields=named)
@@ -225,13 +226,13 @@ def _set_all(scope: Scope, memories: Sequence[Memory], fields: dict[str, Any]) -
     """A few statements for all of them: what is set says nothing that would have to be cut into words."""
     assert fields.keys() <= SET_AT_ONCE
     differing = [memory for memory in memories if any(getattr(memory, name) != fields[name] for name in fields)]
+    if not differing:
+        return []
     ids = [memory.id for memory in differing]
-    if ids and not versions.VERSIONED.isdisjoint(fields):
+    if not versions.VERSIONED.isdisjoint(fields):
         versions.keep_many(scope, differing, Cause("bulk change"))
-    if ids:
-        rows = Memory.objects.filter(instance=scope.instance, id__in=ids)
-        rows.update(**fields, updated_at=timezone.now())
-    if ids and "category" in fields:
+    Memory.objects.filter(instance=scope.instance, id__in=ids).update(**fields, updated_at=timezone.now())
+    if "category" in fields:
         indexing.move_to_category(scope, ids, fields["category"])
     return ids
 

@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.access import actor_of_user
+from instances.models import Instance
 from instances.store import delete_instance
 from memories.deletion import delete_memories
 from memories.draft import MemoryChanges
@@ -93,3 +94,12 @@ def test_deleting_an_instance_takes_its_counters_along() -> None:
     assert delete_instance(scope_of(instance)) == {"memories": 3, "conversations": 0}
     assert not MemoryCount.objects.filter(instance_id=instance.id).exists()
     assert count(scope_of(other), Filters()).all == 2
+
+
+def test_a_value_and_a_tag_together_are_one_change(bot: Instance) -> None:
+    both, tag_alone = make_memory(bot, category="fact"), make_memory(bot, category="decision")
+    ids = [both.id, tag_alone.id]
+    assert change_many(scope_of(bot), ids, {"category": "decision"}, add_tag="vip") == 2
+    changed = Memory.objects.filter(instance=bot).values_list("category", "tags")
+    assert list(changed) == [("decision", ["vip"])] * 2
+    assert change_many(scope_of(bot), ids, {"category": "decision"}, add_tag="vip") == 0
