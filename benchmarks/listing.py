@@ -108,10 +108,11 @@ def measure(total: int, times: int) -> list[dict[str, object]]:
 
 def cursor_at(total: int, depth: float) -> str:
     from memories.models import Memory
-    from memories.paging import write_cursor
+    from memories.paging import name_of_list, write_cursor
 
-    rows = Memory.objects.filter(instance__slug="big").order_by("-id").values_list("id", flat=True)
-    return write_cursor("newest", (rows[int(total * depth)],))
+    rows = Memory.objects.filter(instance__slug="big").order_by("-id").values_list("instance_id", "id")
+    instance_id, id = rows[int(total * depth)]
+    return write_cursor(name_of_list("memories", instance_id, {}), (id,))
 
 
 def main() -> None:

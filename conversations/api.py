@@ -22,7 +22,7 @@ from conversations.store import (
     open_conversation,
 )
 from conversations.working_memory import context_of
-from memories.paging import Order, read_cursor_as, write_cursor
+from memories.paging import Order, name_of_list, read_cursor_as, write_cursor
 from memoryconsole.endpoints import Endpoint, Nothing, Paging, body, query
 from memoryconsole.inputs import Text, read
 from memoryconsole.presenting import Id, When, one_of, when
@@ -109,14 +109,16 @@ class Conversations(Endpoint):
         data = query(request)
         scope = open_named(request, data)
         wanted = read(ConversationsQuery, data)
-        rows = conversations_of(scope).filter(**wanted.conditions())
-        after = read_cursor_as(wanted.cursor, "recent", datetime.fromisoformat, UUID) if wanted.cursor else None
+        conditions = wanted.conditions()
+        rows = conversations_of(scope).filter(**conditions)
+        name = name_of_list("conversations", scope.instance.id, conditions)
+        after = read_cursor_as(wanted.cursor, name, datetime.fromisoformat, UUID) if wanted.cursor else None
         found, more = RECENT.part_of(rows, after=after, offset=wanted.offset, limit=wanted.limit)
         answer: ConversationsJson = {
             "total": rows.count(),
             "limit": wanted.limit,
             "offset": wanted.offset,
-            "nextCursor": write_cursor("recent", RECENT.key_of(found[-1])) if more else None,
+            "nextCursor": write_cursor(name, RECENT.key_of(found[-1])) if more else None,
             "conversations": [conversation_json(row, scope.instance.slug) for row in found],
         }
         return Response(answer)
@@ -148,8 +150,7 @@ class OneConversation(Endpoint):
         scope = open_named(request, data)
         wanted = read(Paging, data)
         conversation = find_conversation(scope, id)
-        # A cursor names its conversation: it is no good in another one.
-        name = f"messages of {conversation.id}"
+        name = name_of_list("messages", scope.instance.id, {"conversation": conversation.id})
         after = read_cursor_as(wanted.cursor, name, int) if wanted.cursor else None
         rows = messages_of(scope, conversation)
         found, more = SPOKEN.part_of(rows, after=after, offset=wanted.offset, limit=wanted.limit)

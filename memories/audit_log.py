@@ -19,14 +19,13 @@ from accounts.access import Scope
 from memories.draft import Name
 from memories.filters import Unset
 from memories.models import AuditEntry
-from memories.paging import Order, read_cursor, write_cursor
+from memories.paging import Order, name_of_list, read_cursor, write_cursor
 from memoryconsole.connections import release_connection
 from memoryconsole.ids import first_id_at
 from memoryconsole.inputs import Input, Moment, Text
 from memoryconsole.presenting import Id, When, when
 
 NEWEST = Order(("id",))
-CURSOR = "audit"
 EXPORTED_AT_ONCE = 500
 CHOICES = 200
 Format = Literal["csv", "jsonl"]
@@ -91,10 +90,12 @@ def list_entries(scope: Scope, filters: AuditFilters, *, limit: int, cursor: str
     rows = matching(scope, filters).defer("memory_ids")
     rows = rows.annotate(memories=Func(F("memory_ids"), function="cardinality", output_field=IntegerField()))
     rows = rows.annotate(first_ids=_First("memory_ids", ids))
-    after = (read_cursor(cursor, CURSOR),) if cursor else None
+    asked = filters.model_dump(include=set(AuditFilters.model_fields))
+    name = name_of_list("audit", scope.instance.id, asked)
+    after = (read_cursor(cursor, name),) if cursor else None
     found, more = NEWEST.part_of(rows, after=after, offset=0, limit=limit)
     entries = [Entry(row, vars(row)["memories"], vars(row)["first_ids"]) for row in found]
-    return Entries(entries, write_cursor(CURSOR, (found[-1].id,)) if more else None)
+    return Entries(entries, write_cursor(name, (found[-1].id,)) if more else None)
 
 
 class _First(Func):

@@ -4,7 +4,8 @@ A page is found from the nearest known place: an end of the list, the row its li
 milestone. So no page, near or far, clicked or typed, has to skip more than a thousand rows.
 """
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar, cast
@@ -181,22 +182,32 @@ def _read_anchor(anchor: str, order: Order, model: type[Model], size: int) -> Pl
     return Place((int(number) - 1) * size, key)
 
 
-def write_cursor(order_name: str, key: Key) -> str:
-    return signing.dumps([order_name, *(str(part) for part in key)], salt="cursor", compress=False)
+def name_of_list(kind: str, instance_id: UUID, filters: Mapping[str, Any]) -> str:
+    """What the cursors of a list are signed for; the same filters in another order are the same list."""
+    asked = {name: sorted(value) if isinstance(value, list) else value for name, value in filters.items()}
+    return json.dumps([kind, instance_id, asked], sort_keys=True, default=str)
 
 
-def read_cursor(cursor: str, order_name: str) -> UUID:
-    """The id a cursor of this order stands after."""
-    id: UUID = read_cursor_as(cursor, order_name, UUID)[0]
+def write_cursor(list_name: str, key: Key) -> str:
+    """A place in this list. Under other filters it would skip rows or repeat them, so only this list can read it."""
+    return signing.dumps([str(part) for part in key], salt=f"cursor of {list_name}")
+
+
+def read_cursor(cursor: str, list_name: str) -> UUID:
+    """The id a cursor of this list stands after."""
+    id: UUID = read_cursor_as(cursor, list_name, UUID)[0]
     return id
 
 
-def read_cursor_as(cursor: str, order_name: str, *kinds: Callable[[str], Any]) -> Key:
-    """The key a cursor of this order stands after, each part read by its kind."""
+def read_cursor_as(cursor: str, list_name: str, *kinds: Callable[[str], Any]) -> Key:
+    """The key a cursor of this list stands after, each part read by its kind."""
     try:
-        name, *parts = signing.loads(cursor, salt="cursor")
-        if name == order_name:
-            return tuple(kind(part) for kind, part in zip(kinds, parts, strict=True))
+        parts = signing.loads(cursor, salt=f"cursor of {list_name}")
+        return tuple(kind(part) for kind, part in zip(kinds, parts, strict=True))
     except (signing.BadSignature, ValueError, TypeError):
-        pass
-    raise Invalid({"cursor": ["This cursor is not valid here. Use the nextCursor of an earlier answer, unchanged."]})
+        raise Invalid({"cursor": [NOT_OF_THIS_LIST]}) from None
+
+
+NOT_OF_THIS_LIST = (
+    "This cursor is not valid here. Use the nextCursor of an earlier answer, unchanged and with the same filters."
+)

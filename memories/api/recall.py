@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from accounts.api_authentication import open_named
 from memories.draft import Name
-from memories.paging import Order, read_cursor, write_cursor
+from memories.paging import Order, name_of_list, read_cursor, write_cursor
 from memories.recall.log import account_in, find_recall, recalls_of
 from memories.recall.presenting import (
     FullLoggedJson,
@@ -89,14 +89,16 @@ class Recalls(Endpoint):
         data = query(request)
         scope = open_named(request, data)
         wanted = read(RecallsQuery, data)
-        rows = recalls_of(scope).filter(**wanted.conditions())
-        after = (read_cursor(wanted.cursor, "recalls"),) if wanted.cursor else None
+        conditions = wanted.conditions()
+        rows = recalls_of(scope).filter(**conditions)
+        name = name_of_list("recalls", scope.instance.id, conditions)
+        after = (read_cursor(wanted.cursor, name),) if wanted.cursor else None
         found, more = NEWEST.part_of(rows.defer("explanation"), after=after, offset=wanted.offset, limit=wanted.limit)
         answer: RecallsJson = {
             "total": rows.count(),
             "limit": wanted.limit,
             "offset": wanted.offset,
-            "nextCursor": write_cursor("recalls", (found[-1].id,)) if more else None,
+            "nextCursor": write_cursor(name, (found[-1].id,)) if more else None,
             "recalls": [logged_json(row, scope.instance.slug) for row in found],
         }
         return Response(answer)

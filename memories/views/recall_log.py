@@ -14,7 +14,7 @@ from conversations.models import Conversation
 from memories.draft import Name
 from memories.filters import Unset
 from memories.models import Recall
-from memories.paging import Order, read_cursor, write_cursor
+from memories.paging import Order, name_of_list, read_cursor, write_cursor
 from memories.recall.log import recalls_of
 from memories.views.recalling import MODES
 from memoryconsole.errors import Invalid
@@ -39,14 +39,15 @@ class LogFilters(Input):
 @about_instance
 def recall_log(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     filters, problem = _filters(request)
+    name = name_of_list("recall log", scope.instance.id, filters.model_dump(exclude={"after"}))
     try:
-        after = (read_cursor(filters.after, "recalls"),) if filters.after else None
+        after = (read_cursor(filters.after, name),) if filters.after else None
     except Invalid:
         after = None
     rows, more = NEWEST.part_of(_matching(scope, filters), after=after, offset=0, limit=SIZE)
     context = {
         "rows": [(row, MODES[row.search_mode]) for row in rows],
-        "older": write_cursor("recalls", (rows[-1].id,)) if more else "",
+        "older": write_cursor(name, (rows[-1].id,)) if more else "",
         "is_first": after is None,
         "filters": filters,
         "problem": problem,

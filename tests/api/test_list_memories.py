@@ -186,7 +186,8 @@ def test_number_of_statements_does_not_depend_on_rows(api: Caller, support: Inst
         ("source=%00", "source", "The NUL character is not allowed."),
         ("tag=%00", "tag.0", "The NUL character is not allowed."),
         ("cursor=abc", "cursor",
-         "This cursor is not valid here. Use the nextCursor of an earlier answer, unchanged."),
+         "This cursor is not valid here. Use the nextCursor of an earlier answer, unchanged and with the same "
+         "filters."),
     ],
 )  # fmt: skip
 def test_bad_input(query: str, field: str, reason: str, api: Caller) -> None:
