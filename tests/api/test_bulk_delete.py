@@ -70,6 +70,7 @@ TOGETHER = {"body": ["expected goes with filter: the number of memories you saw 
         ({"ids": [str(uuid.uuid4())], "expected": 1}, TOGETHER),
         ({"ids": "all"}, {"ids": ["Send a list."]}),
         ({"ids": ["5"]}, {"ids.0": ["This is not an id."]}),
+        ({"ids": [str(uuid.uuid4()), "nonsense"]}, {"ids.1": ["This is not an id."]}),
         ({"ids": [str(uuid.uuid4())] * 1001}, {"ids": ["At most 1,000 are allowed; this has 1,001."]}),
         ({"filter": {"categry": "fact"}, "expected": 3}, {"filter.categry": ["Unknown field."]}),
         ({"filter": {"limit": 5}, "expected": 3}, {"filter.limit": ["Unknown field."]}),

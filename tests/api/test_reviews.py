@@ -130,6 +130,12 @@ def test_bad_input_for_many(api: Caller, waiting: Memory, ids: Any) -> None:
     assert Memory.objects.count() == 2
 
 
+def test_an_id_that_is_none_is_named(api: Caller, waiting: Memory) -> None:
+    body = {"instanceId": "support-bot", "action": "reject", "ids": [str(waiting.id), "nonsense"]}
+    assert api.post("/api/v1/reviews", body).errors == {"ids.1": ["This is not an id."]}
+    assert Memory.objects.filter(id=waiting.id).exists()
+
+
 def test_who_may_only_read(support: Instance, waiting: Memory) -> None:
     reader = Caller(make_key(support, read_only=True))
     assert look(reader).json["total"] == 1
