@@ -1,6 +1,7 @@
 """manage.py forget"""
 
 import pytest
+from django.db import connection
 
 from instances.models import Instance
 from memories.models import Memory
@@ -42,6 +43,18 @@ def test_json(shell: Shell, bot: Instance) -> None:
     assert (ran.json["left"], ran.json["mentioned"]) == (0, {"memories": 1, "golden": 1})
     again = shell("forget", "--instance", "support-bot", "--owner", "alice", "--json")
     assert again.json["forgotten"]["memories"] == 0
+
+
+def test_what_is_left_is_a_failure(shell: Shell, bot: Instance) -> None:
+    """A table that came with an extension, say: it is searched, although nobody knows how to empty it."""
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE notes (instance_id uuid, owner text)")
+        cursor.execute("INSERT INTO notes VALUES (%s, 'alice'), (%s, 'alice'), (%s, 'bob')", [bot.id] * 3)
+    ran = shell("forget", "--instance", "support-bot", "--owner", "alice", "--yes")
+    assert (ran.code, ran.err) == (1, "Not everything went. Left of this owner: 2 rows. Run it again.\n")
+    assert "Left of this owner, in every table of the instance: 2." in ran.out
+    again = shell("forget", "--instance", "support-bot", "--owner", "alice", "--yes", "--json")
+    assert (again.code, again.json["left"]) == (1, 2)
 
 
 def test_nothing_to_forget(shell: Shell, bot: Instance) -> None:

@@ -39,6 +39,8 @@ class Command(ConsoleCommand):
             self.print_json({"forgotten": asdict(done.counts), "left": done.left, "mentioned": done.mentioned})
         else:
             self.stdout.write("\n".join(_lines(done)))
+        if done.left:
+            self.fail(f"Not everything went. Left of this owner: {counted(done.left, 'row')}. Run it again.")
 
     def _ask(self, owner: str, counts: Counts) -> None:
         if not sys.stdin.isatty():
