@@ -25,7 +25,15 @@ from memories.embedding.answers import Vector
 from memories.embedding.backfill_sql import FORGET
 from memories.embedding.batches import embed_batches
 from memories.embedding.embedder import model_of
-from memories.embedding.storing import Missing, Piece, mark_pending, mark_ready, parameters, store_by_memory
+from memories.embedding.storing import (
+    Missing,
+    Piece,
+    count_refused,
+    mark_pending,
+    mark_ready,
+    parameters,
+    store_by_memory,
+)
 from memories.filters import IS_NOT_EMBEDDED
 from memories.models import Job, Memory
 from memories.vocabulary import EmbeddingState
@@ -226,9 +234,16 @@ def generation_for(instance: Instance, model: str) -> int:
 
 def missing(scope: Scope) -> int:
     """How many chunks have no vector of the model the instance wants."""
-    instance = scope.instance
-    generation = generation_for(instance, model_of(instance) or instance.embedding_model)
-    return Missing(instance, generation).count()
+    return Missing(scope.instance, _wanted(scope.instance)).count()
+
+
+def refused(scope: Scope) -> int:
+    """How many chunks have none because the embedder did not take them."""
+    return count_refused(scope.instance, _wanted(scope.instance))
+
+
+def _wanted(instance: Instance) -> int:
+    return generation_for(instance, model_of(instance) or instance.embedding_model)
 
 
 def _begin(instance: Instance, model: str) -> None:

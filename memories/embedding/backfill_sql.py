@@ -9,13 +9,15 @@ WITHOUT_VECTOR = """ AND (
 """
 # A partial index knows the memories whose text is newer than their vectors. What was refused is not asked for again
 # with every new memory, but when somebody wants it, and every night.
-PENDING = (
+OF_MEMORIES = (
     """
 FROM memories_memory m JOIN memories_chunk c ON c.instance_id = %(instance)s AND c.memory_id = m.id
-WHERE m.instance_id = %(instance)s AND NOT m.embedding = 'ready' AND m.embedding = 'pending' AND c.live
+WHERE m.instance_id = %(instance)s AND NOT m.embedding = 'ready' AND m.embedding = '{state}' AND c.live
   AND m.id >= %(memory)s AND (m.id, c.id) > (%(memory)s, %(chunk)s)"""
     + WITHOUT_VECTOR
 )
+PENDING = OF_MEMORIES.format(state="pending")
+REFUSED = OF_MEMORIES.format(state="failed")
 ALL = "FROM memories_chunk c WHERE c.instance_id = %(instance)s AND c.id > %(chunk)s" + WITHOUT_VECTOR
 
 # From the text to its chunks to their vectors, each by its index: left to choose, PostgreSQL begins with all vectors of

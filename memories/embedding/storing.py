@@ -17,6 +17,7 @@ from memories.embedding.backfill_sql import (
     MARK_PENDING,
     MARK_READY,
     PENDING,
+    REFUSED,
     REUSE,
     STORE,
     STORE_BY_MEMORY,
@@ -62,6 +63,15 @@ class Missing:
         if rows:
             self.named |= {"chunk": rows[-1][0], "memory": rows[-1][1]}
         return [Piece(id, memory, embedded_text(who, said), has_twin) for id, memory, who, said, has_twin in rows]
+
+
+def count_refused(instance: Instance, generation: int) -> int:
+    """Chunks of memories that the embedder would not take, as long as nobody has it try again."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT count(*) {REFUSED}", parameters(instance, generation) | {"memory": START, "chunk": START}
+        )
+        return int(cursor.fetchone()[0])
 
 
 def parameters(instance: Instance, generation: int) -> dict[str, Any]:

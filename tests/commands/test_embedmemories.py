@@ -6,7 +6,7 @@ from instances.models import Instance
 from memories.embedding import backfill, embedder
 from memories.models import Embedding, Memory
 from tests.commands.conftest import Shell
-from tests.factories import make_instance, make_memories
+from tests.factories import make_instance, make_memories, make_memory
 from tests.openai_server import OpenAIServer
 
 
@@ -53,7 +53,7 @@ def test_a_limit(shell: Shell, bot: Instance, openai: OpenAIServer):
     assert run(shell, "--limit", "3").out == "Made 3 vectors with text-embedding-3-small. 7 still have none.\n"
     assert Embedding.objects.count() == 3
     assert run(shell, "--limit", "100", "--json").json == {
-        "embedded": 7, "missing": 0, "model": "text-embedding-3-small",
+        "embedded": 7, "missing": 0, "refused": 0, "model": "text-embedding-3-small",
     }  # fmt: skip
 
 
@@ -89,6 +89,18 @@ def test_what_was_refused_is_tried_again(shell: Shell, bot: Instance, openai: Op
     make_memories(bot, 1)
     Memory.objects.update(embedding="failed", embedding_error="refused")
     assert run(shell).out == "Made 1 vector with text-embedding-3-small.\n"
+
+
+def test_what_is_refused_is_a_failure(shell: Shell, bot: Instance, openai: OpenAIServer):
+    make_memories(bot, 3)
+    make_memory(bot, "The forbidden fruit")
+    openai.refuse("forbidden")
+    ran = run(shell)
+    assert (ran.code, ran.out) == (1, "Made 3 vectors with text-embedding-3-small.\n")
+    assert "Refused by the embeddings API: 1 vector." in ran.err
+    again = run(shell, "--json")
+    assert again.code == 1
+    assert again.json == {"embedded": 0, "missing": 0, "refused": 1, "model": "text-embedding-3-small"}
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "many", "1.5", "99999999999"])

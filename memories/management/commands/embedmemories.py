@@ -8,7 +8,7 @@ from pydantic import Field
 from accounts.access import Scope
 from memories.asking import Unavailable
 from memories.cli.printing import counted, progress_bar
-from memories.embedding.backfill import MOST, NO_MODEL, embed_pending, missing, try_failed_again
+from memories.embedding.backfill import MOST, NO_MODEL, embed_pending, missing, refused, try_failed_again
 from memories.embedding.embedder import model_of
 from memoryconsole.commands import ConsoleCommand, add_json_option, open_from_shell
 from memoryconsole.errors import Problem
@@ -18,6 +18,8 @@ WAYS_OUT = (
     "Set OPENAI_API_KEY, give the instance a key of its own, or choose the offline embedder in its settings, "
     "which needs none."
 )
+
+REFUSED = "The pages of their memories say why; memory list --embedding failed names them."
 
 
 class Backfill(Input):
@@ -44,15 +46,18 @@ class Command(ConsoleCommand):
             self.complain(NO_MODEL)
             self.fail(WAYS_OUT)
         try_failed_again(scope)
-        done = self._embed(scope, wanted.limit, options)
-        left = missing(scope)
+        tried = self._embed(scope, wanted.limit, options)
+        left, not_taken = missing(scope), refused(scope)
+        done = max(0, tried - not_taken)
         if options["json"]:
-            self.print_json({"embedded": done, "missing": left, "model": model})
-        elif done or left:
+            self.print_json({"embedded": done, "missing": left, "refused": not_taken, "model": model})
+        elif tried or left:
             rest = f" {left:,} still have none." if left else ""
             self.stdout.write(f"Made {counted(done, 'vector')} with {model}.{rest}")
         else:
             self.stdout.write(f"Every memory of {scope.instance.slug} has its vectors.")
+        if not_taken:
+            self.fail(f"Refused by the embeddings API: {counted(not_taken, 'vector')}. {REFUSED}")
 
     def _embed(self, scope: Scope, limit: int | None, options: dict[str, Any]) -> int:
         made = 0
