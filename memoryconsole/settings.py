@@ -31,6 +31,7 @@ HTTPS = env.flag("HTTPS", False)
 
 INSTALLED_APPS = [
     "django.forms",
+    "accounts",  # before Django's own, whose `changepassword` it replaces
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.humanize",
@@ -46,7 +47,6 @@ INSTALLED_APPS = [
     "rest_framework",
     "template_partials",
     "memoryconsole",
-    "accounts",
     "instances",
     "conversations",
     "memories",
