@@ -4,7 +4,6 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import StringConstraints
 from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import TypedDict
@@ -22,9 +21,11 @@ from conversations.store import (
     open_conversation,
 )
 from conversations.working_memory import context_of
+from memories.draft import Name, Short
+from memories.filters import Given
 from memories.paging import Order, name_of_list, read_cursor_as, write_cursor
 from memoryconsole.endpoints import Endpoint, Nothing, Paging, body, query
-from memoryconsole.inputs import Text, read
+from memoryconsole.inputs import read
 from memoryconsole.presenting import Id, When, one_of, when
 from memoryconsole.schema import documented
 
@@ -33,13 +34,15 @@ SPOKEN = Order(("position",), descending=False)
 
 
 class ConversationsQuery(Paging):
-    external_id: Annotated[Text, StringConstraints(max_length=200)] = ""
-    channel: Annotated[Text, StringConstraints(max_length=64)] = ""
-    user_id: Annotated[Text, StringConstraints(max_length=200)] = ""
+    """Every filter narrows; leaving one out means any."""
+
+    external_id: Annotated[Name | None, Given] = None
+    channel: Annotated[Short | None, Given] = None
+    user_id: Annotated[Name | None, Given] = None
 
     def conditions(self) -> dict[str, str]:
         wanted = {"external_id": self.external_id, "channel": self.channel, "owner": self.user_id}
-        return {column: value for column, value in wanted.items() if value}
+        return {column: value for column, value in wanted.items() if value is not None}
 
 
 class ConversationJson(TypedDict):

@@ -11,11 +11,11 @@ from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
-from pydantic import BeforeValidator
 
 from accounts.access import Scope
 from memories.embedding import backfill
 from memories.embedding.backfill import find_job
+from memories.filters import Given
 from memories.learning import follow_up
 from memories.models import Job
 from memories.paging import Order, Page, name_of_list, page_of, read_cursor, write_cursor
@@ -43,15 +43,11 @@ GRACE = timedelta(minutes=5)
 LOST = "The worker ended again and again while doing this, so it was given up."
 
 
-def _empty_is_none(value: object) -> object:
-    return None if value == "" else value
-
-
 class JobFilters(Input):
     """Leaving one out means any."""
 
-    state: Annotated[Job.State | None, BeforeValidator(_empty_is_none)] = None
-    kind: Annotated[str | None, BeforeValidator(_empty_is_none)] = None
+    state: Annotated[Job.State | None, Given] = None
+    kind: Annotated[str | None, Given] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from accounts.access import Scope
 from memories.draft import Name
-from memories.filters import Unset
+from memories.filters import Given
 from memories.models import AuditEntry
 from memories.paging import Order, name_of_list, read_cursor, write_cursor
 from memoryconsole.connections import release_connection
@@ -34,11 +34,11 @@ Format = Literal["csv", "jsonl"]
 class AuditFilters(Input):
     """Every filter narrows; leaving one out means any."""
 
-    actor: Annotated[Name | None, Unset] = None
-    action: Annotated[Annotated[Text, StringConstraints(max_length=40)] | None, Unset] = None
-    memory_id: Annotated[UUID | None, Unset] = None
-    created_after: Annotated[Moment | None, Unset] = None
-    created_before: Annotated[Moment | None, Unset] = None
+    actor: Annotated[Name | None, Given] = None
+    action: Annotated[Annotated[Text, StringConstraints(max_length=40)] | None, Given] = None
+    memory_id: Annotated[UUID | None, Given] = None
+    created_after: Annotated[Moment | None, Given] = None
+    created_before: Annotated[Moment | None, Given] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ def _empty_is_none(value: object) -> object:
 
 def _not_empty(value: object) -> object:
     """A variable that nobody has set must not mean "any", least of all where something is deleted."""
-    if value == "":
+    if isinstance(value, str) and not value.strip():
         raise ValueError("This may not be empty. Leave the filter out to mean any.")
     return value
 

@@ -1,6 +1,6 @@
 """`/api/v1/recall` and `/api/v1/recalls`: what an assistant is told, what it was told before, and why."""
 
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from rest_framework.request import Request
@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from accounts.api_authentication import open_named
 from memories.draft import Name
+from memories.filters import Given
 from memories.paging import Order, name_of_list, read_cursor, write_cursor
 from memories.recall.log import account_in, find_recall, recalls_of
 from memories.recall.presenting import (
@@ -35,9 +36,9 @@ NEWEST = Order(("id",))
 class RecallsQuery(Paging):
     """Every filter narrows: one end user, one conversation, or the recalls that gave one memory."""
 
-    user_id: Name = ""
-    conversation_id: UUID | None = None
-    memory_id: UUID | None = None
+    user_id: Annotated[Name | None, Given] = None
+    conversation_id: Annotated[UUID | None, Given] = None
+    memory_id: Annotated[UUID | None, Given] = None
 
     def conditions(self) -> dict[str, Any]:
         wanted = {
@@ -45,7 +46,7 @@ class RecallsQuery(Paging):
             "conversation_id": self.conversation_id,
             "memory_ids__contains": [self.memory_id] if self.memory_id else None,
         }
-        return {column: value for column, value in wanted.items() if value}
+        return {column: value for column, value in wanted.items() if value is not None}
 
 
 class WhyQuery(Input):

@@ -101,7 +101,8 @@ def activity_retry(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespo
 
 def _filters(request: ConsoleRequest) -> JobFilters:
     try:
-        return read(JobFilters, {name: request.GET[name] for name in ("state", "kind") if name in request.GET})
+        # A form sends every field: what is empty was left open.
+        return read(JobFilters, {name: value for name in ("state", "kind") if (value := request.GET.get(name))})
     except Invalid as problem:
         messages.warning(request, f"This filter cannot be used. {problem.detail}")
         return JobFilters()

@@ -77,6 +77,11 @@ def test_long_lists_of_ids_are_cut(api: Caller, support: Instance) -> None:
     assert (entry["memories"], len(entry["memoryIds"])) == (1002, 1000)
 
 
+@pytest.mark.parametrize("name", ["actor", "action", "memoryId", "createdAfter", "createdBefore"])
+def test_an_empty_filter_does_not_mean_any(name: str, api: Caller) -> None:
+    assert api.get(f"{URL}&{name}=").errors == {name: ["This may not be empty. Leave the filter out to mean any."]}
+
+
 @pytest.mark.parametrize(
     ("query", "field"),
     [

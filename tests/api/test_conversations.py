@@ -97,6 +97,12 @@ def test_list_bad_input(query: str, api: Caller) -> None:
     assert list(api.get(f"{URL}&{query}").errors) == [query.split("=")[0]]
 
 
+@pytest.mark.parametrize("query", ["externalId=", "channel=", "userId=", "channel=%20"])
+def test_an_empty_filter_does_not_mean_any(query: str, api: Caller) -> None:
+    name = query.split("=")[0]
+    assert api.get(f"{URL}&{query}").errors == {name: ["This may not be empty. Leave the filter out to mean any."]}
+
+
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(limit=st.integers(1, 12))
 def test_walking_the_cursor_visits_every_conversation_once(api: Caller, support: Instance, limit: int) -> None:

@@ -45,6 +45,11 @@ def test_filters_and_parts(api: Caller, support: Instance, failed: Job) -> None:
         assert list(look(api, f"&{query}").errors) == [query.split("=")[0]]
 
 
+@pytest.mark.parametrize("name", ["state", "kind"])
+def test_an_empty_filter_does_not_mean_any(name: str, api: Caller) -> None:
+    assert look(api, f"&{name}=").errors == {name: ["This may not be empty. Leave the filter out to mean any."]}
+
+
 def test_retry(api: Caller, failed: Job) -> None:
     answer = retry(api, failed)
     assert (answer.status, answer.json["job"]["state"]) == (202, "queued")

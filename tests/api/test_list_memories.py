@@ -179,6 +179,7 @@ def test_number_of_statements_does_not_depend_on_rows(api: Caller, support: Inst
         ("createdAfter=2030", "createdAfter", "Enter a date and time like 2026-05-12T15:00:00Z."),
         ("category=", "category", "This may not be empty. Leave the filter out to mean any."),
         ("owner=", "owner", "This may not be empty. Leave the filter out to mean any."),
+        ("owner=%20", "owner", "This may not be empty. Leave the filter out to mean any."),
         ("tag=", "tag.0", "This may not be empty. Leave the filter out to mean any."),
         ("createdBefore=", "createdBefore", "This may not be empty. Leave the filter out to mean any."),
         ("conversationId=5", "conversationId", "This is not an id."),

@@ -73,6 +73,12 @@ def test_of_one_user_conversation_or_memory(api: Caller, support: Instance) -> N
     assert [one["id"] for one in listed(api, memoryId=str(coffee.id))["recalls"]] == [in_conversation]
 
 
+@pytest.mark.parametrize("name", ["userId", "conversationId", "memoryId"])
+def test_an_empty_filter_does_not_mean_any(name: str, api: Caller) -> None:
+    answer = api.get(f"{URL}?instanceId=support-bot&{name}=")
+    assert answer.errors == {name: ["This may not be empty. Leave the filter out to mean any."]}
+
+
 @pytest.mark.parametrize("wrong", ["limit=0", "memoryId=x", "colour=red", "cursor=x"])
 def test_wrong_input(api: Caller, wrong: str) -> None:
     assert api.get(f"{URL}?instanceId=support-bot&{wrong}").status == 400

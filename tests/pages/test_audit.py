@@ -50,6 +50,8 @@ def test_filters(alice: Client, support: Instance) -> None:
     deleted = text(alice.get(f"{URL}&action=deleted")).split('id="entries"')[1]
     assert (str(first.id) in deleted, str(second.id) in deleted) == (True, False)
     assert "Nothing of this kind" in text(alice.get(f"{URL}&actor=user+nobody"))
+    empty = "&actor=&action=&memoryId=&createdAfter=&createdBefore="
+    assert str(first.id) in text(alice.get(URL + empty))
     assert "Nothing of this kind" in text(alice.get(f"{URL}&createdBefore=2020-01-01T00:00"))
     assert str(second.id) in text(alice.get(f"{URL}&createdAfter=2020-01-01T00:00&actor=shell+server"))
 

@@ -43,6 +43,7 @@ def test_it_can_be_filtered(alice: Client, support: Instance) -> None:
     make_conversation(support, title="Two", channel="email", userId="emil")
 
     assert "Two" not in shown(alice, "&channel=chat")
+    assert "Two" in shown(alice, "&channel=&user=")
     assert "One" not in shown(alice, "&user=emil")
     assert "No conversation matches" in shown(alice, "&channel=chat&user=emil")
     assert "No conversation matches" in shown(alice, "&channel=chat%27%20OR%20true")
