@@ -14,7 +14,7 @@ from accounts.access import Scope
 from memories.draft import CategoryWord, Importance, Name, RoleWord, Tag, with_role_of_category
 from memories.models import LISTED, Memory
 from memories.vocabulary import EmbeddingState, Status, Visibility
-from memoryconsole.ids import first_id_at
+from memoryconsole.ids import EPOCH, MILLISECOND, first_id_at
 from memoryconsole.inputs import Input, Moment, Text
 
 
@@ -175,7 +175,10 @@ def _lookups(filters: Filters) -> dict[str, Any]:
         "source_conversation_id": filters.conversation_id,
         # Ids sort by creation time, so these two ranges are served by the primary key.
         "id__gte": first_id_at(after) if after else None,
-        "id__lt": first_id_at(before) if before else None,
+        "id__lt": first_id_at(max(before, EPOCH + MILLISECOND)) if before else None,
+        # An import may bring older memories than ids can tell: they all have the first millisecond.
+        "created_at__gte": after if after and after <= EPOCH else None,
+        "created_at__lt": before if before and before <= EPOCH else None,
         "occurred_at__gte": filters.occurred_after,
         "occurred_at__lt": filters.occurred_before,
     }

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from instances.models import Instance
 from memories.models import Memory
 from tests.api.calling import Caller
+from tests.domain.transferring import brought_in, lines
 from tests.factories import make_conversation, make_memories, make_memory
 
 URL = "/api/v1/memories?instanceId=support-bot"
@@ -83,6 +84,37 @@ def test_filters(filters: str, found: list[str], api: Caller, support: Instance)
     make_memory(support, "tagged", tags=["vip", "eu"], owner="ann", pinned=True)
     make_memory(support, "old", occurredAt="2019-06-01T12:00:00Z")
     assert contents(api, filters) == found
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ("&createdAfter=1968-01-01", ["new", "1969"]),
+        ("&createdAfter=1969-07-20T20:17:00Z", ["new", "1969"]),
+        ("&createdAfter=1969-07-20T20:17:01Z", ["new"]),
+        ("&createdAfter=1970-01-01", ["new"]),
+        ("&createdBefore=1968-01-01", ["1965"]),
+        ("&createdBefore=1969-07-20T20:17:00Z", ["1965"]),
+        ("&createdBefore=1970-01-01", ["1965", "1969"]),
+        ("&createdBefore=1970-01-01T00:00:00.0005Z", ["1965", "1969"]),
+        ("&createdBefore=1980-01-01", ["1965", "1969"]),
+        ("&createdAfter=1960-01-01&createdBefore=1966-01-01", ["1965"]),
+        ("&createdBefore=1960-01-01", []),
+    ],
+)
+def test_imported_memories_from_before_1970(filters: str, found: list[str], api: Caller, support: Instance) -> None:
+    brought_in(
+        support,
+        lines(
+            {"content": "1965", "createdAt": "1965-05-05T12:00:00Z"},
+            {"content": "1969", "createdAt": "1969-07-20T20:17:00Z"},
+        ),
+    )
+    make_memory(support, "new")
+    # Which of those from before 1970 comes first is not said.
+    assert sorted(contents(api, filters)) == sorted(found)
+    assert sorted(contents(api, f"{filters}&category=general")) == sorted(found)
+    assert sorted(contents(api, f"{filters}&search=1965+or+1969+or+new")) == sorted(found)
 
 
 def test_filter_by_conversation(api: Caller, support: Instance) -> None:
