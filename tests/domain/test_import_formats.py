@@ -132,6 +132,7 @@ def test_mem0(bot: Instance, text: str) -> None:
         '{"memories": [{"content": "Likes tea"},\n {"content": "Works at Acme"}, {"content": "x", "enabled": false}]}',
         "1. Likes tea\n2) Works at Acme",
         "[2025-03-01] - Likes tea\n• Works at Acme",
+        "Likes tea\n[2025-03-01] Works at Acme",
     ],
 )
 def test_chatgpt(bot: Instance, text: str) -> None:
@@ -167,6 +168,32 @@ def test_the_api_s_own_list(bot: Instance) -> None:
 
 
 # What nobody can read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[["Likes tea", "Works at Acme"],\n ["Has a dog"]]',
+        '[[{"content": "Likes tea"}],\n[{"content": "Works at Acme"}]]',
+        "[ [1, 2],\n[3]]",
+        '[[1],\n[[[{"memory": "Likes tea"}]]]]',
+    ],
+)
+@pytest.mark.parametrize("format", [None, "chatgpt"])
+def test_lists_in_a_list_are_no_memories(bot: Instance, text: str, format: Format | None) -> None:
+    report = brought_in(bot, text, format)
+    assert told(report) == {"rows": 2, "invalid": 2}
+    assert [problem["line"] for problem in report.problems] == [1, 2]
+    assert report.problems[0]["errors"] == {"row": ["This is not an object."]}
+
+
+def test_one_list_in_a_list_is_no_memory(bot: Instance) -> None:
+    assert told(brought_in(bot, "[[1, 2]]\n")) == {"rows": 1, "invalid": 1}
+
+
+def test_lines_that_begin_with_brackets_are_a_list(bot: Instance) -> None:
+    assert brought_in(bot, "[[Alice]] likes tea\n[[2025]] Bob likes coffee\n").created == 2
+    assert brought_in(make_instance(), "[[2025]] Bob likes coffee\n[[Alice]], likes tea\n").created == 2
 
 
 def nested(levels: int) -> str:

@@ -6,6 +6,7 @@ import re
 from typing import Literal
 
 from memories.transfer.formats import chatgpt, table
+from memories.transfer.formats.values import first_value
 
 Format = Literal["jsonl", "csv", "mem0", "chatgpt"]
 FORMATS: tuple[Format, ...] = ("jsonl", "csv", "mem0", "chatgpt")
@@ -34,7 +35,7 @@ def format_of(start: bytes, name: str = "") -> Format:
 def is_document(text: str) -> bool:
     """One JSON value over all lines, a list or an object around a list, rather than an object on each line."""
     if text[:1] == "[":
-        return text[1:].lstrip()[:1] in ("{", '"', "]", "")
+        return text.lstrip("[ \t\r\n")[:1] in ("{", '"', "]", "") or _is_list_in_list(text)
     if text[:1] != "{":
         return False
     first_line, head = text.partition("\n")[0], text[:200]
@@ -46,6 +47,19 @@ def is_document(text: str) -> bool:
     except ValueError:
         return any(f'"{name}"' in head for name in LISTS) or '"content"' not in first_line
     return any(isinstance(first.get(name), list) for name in LISTS) and "content" not in first
+
+
+def _is_list_in_list(text: str) -> bool:
+    """`[[1, 2], [3]]`, where nothing is a memory: better said than stored as text. `[[Alice]] likes tea` is none."""
+    inner = text[1:].lstrip()
+    if inner[:1] != "[":
+        return False
+    try:
+        _, end = first_value(inner)
+    except ValueError:
+        return False
+    following = inner[end:].lstrip()
+    return following[:1] == "," or following.strip() == "]"
 
 
 def _is_table(text: str) -> bool:
