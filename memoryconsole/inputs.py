@@ -23,6 +23,7 @@ class Input(BaseModel):
 
 
 T = TypeVar("T", bound=Input)
+LONGEST_QUOTED = 100
 NUMBER = re.compile(r"\s*[-+]?\d+(\.\d*)?\s*")
 
 
@@ -89,7 +90,16 @@ def _reason(detail: ErrorDetails) -> str:
         return f"At most {context['max_length']:,} characters are allowed; this has {len(detail['input']):,}."
     if kind == "too_short" and isinstance(detail["input"], str):
         kind = "string_too_short"
-    return REASONS.get(kind, detail["msg"] + ".").format(**context)
+    reason = REASONS.get(kind, detail["msg"] + ".").format(**context)
+    return f"“{detail['input']}” is not known. {reason}" if _is_wrong_word(detail) else reason
+
+
+def _is_wrong_word(detail: ErrorDetails) -> bool:
+    """One that can be shown to whoever wrote it, and stored in a report: no NUL, and no whole text."""
+    word = detail["input"]
+    if detail["type"] not in {"enum", "literal_error"} or not isinstance(word, str):
+        return False
+    return 0 < len(word) <= LONGEST_QUOTED and word.isprintable()
 
 
 REASONS = {

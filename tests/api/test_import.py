@@ -144,6 +144,9 @@ WRITTEN = {"writtenAt": "2026-05-12T15:00:00Z", "replacedAt": "2026-05-12T15:00:
         ({"category": "colour"}, "category", "“colour” is not a category."),
         ({"kind": "colour"}, "category", "“colour” is not a category."),
         ({"role": "helper"}, "role", "“helper” is not a role."),
+        ({"visibility": "public"}, "visibility", "“public” is not known. Choose one of: 'private', 'instance',"),
+        ({"status": "gone"}, "status", "“gone” is not known. Choose one of: 'active' or 'superseded'."),
+        ({"status": "Bob is of the opinion that they will marry"}, "status", "“Bob is of the opinion that they…” is"),
         ({"category": "Alice told us that she is going to marry"}, "category", "“alice told us that she is going…” is"),
         ({"category": "a” password: hunter22 b"}, "category", "“a” password: [redacted"),
         ({"versions": [{**VERSION, **WRITTEN, "category": "colour"}]}, "versions.0.category", "“colour” is not a"),
@@ -155,6 +158,12 @@ def test_the_report_shows_the_word_that_is_wrong(api: Caller, row: dict[str, Any
     assert problem["errors"][field][0].startswith(reason)
     assert "marry" not in str(problem)
     assert "hunter22" not in str(problem)
+
+
+def test_the_report_shows_no_word_that_cannot_be_stored(api: Caller) -> None:
+    answer = send(api, json.dumps({"content": "x", "status": "\x00"}).encode())
+    (problem,) = answer.json["import"]["problems"]
+    assert problem["errors"] == {"status": ["Choose one of: 'active' or 'superseded'."]}
 
 
 def test_the_report_shows_no_other_word() -> None:

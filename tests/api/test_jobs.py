@@ -99,7 +99,7 @@ def test_without_a_key(api: Caller, support: Instance) -> None:
 @pytest.mark.parametrize(
     ("fields", "field", "reason"),
     [
-        ({"kind": "make-coffee"}, "kind", "Choose one of: 'embed-memories' or 'find-duplicates'."),
+        ({"kind": "coffee"}, "kind", "“coffee” is not known. Choose one of: 'embed-memories' or 'find-duplicates'."),
         ({"kind": None}, "kind", "Choose one of: 'embed-memories' or 'find-duplicates'."),
         ({"kind": 7}, "kind", "Choose one of: 'embed-memories' or 'find-duplicates'."),
         ({"payload": {"limit": 0}}, "payload.limit", "Must be at least 1."),

@@ -199,8 +199,8 @@ def test_number_of_statements_does_not_depend_on_rows(api: Caller, support: Inst
         ("page=0", "page", "Unknown field."),
         ("category=food", "category", "“food” is not a category. Choose one of: general, preference, fact, event, "
          "relationship, decision."),
-        ("visibility=all", "visibility", "Choose one of: 'private', 'instance', 'team' or 'org'."),
-        ("embedding=done", "embedding", "Choose one of: 'ready', 'pending' or 'failed'."),
+        ("visibility=all", "visibility", "“all” is not known. Choose one of: 'private', 'instance', 'team' or 'org'."),
+        ("embedding=done", "embedding", "“done” is not known. Choose one of: 'ready', 'pending' or 'failed'."),
         ("minImportance=0", "minImportance", "Must be at least 1."),
         ("minImportance=11", "minImportance", "Must be at most 10."),
         ("minImportance=high", "minImportance", "Enter a whole number."),

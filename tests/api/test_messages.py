@@ -106,7 +106,7 @@ def test_credentials_are_not_stored(api: Caller, conversation: Conversation) -> 
         ([{"role": "user", "content": "x" * 100_001}],
          {"messages.0.content": ["At most 100,000 characters are allowed; this has 100,001."]}),
         ([{"role": "robot", "content": "x"}],
-         {"messages.0.role": ["Choose one of: 'user', 'assistant', 'system' or 'tool'."]}),
+         {"messages.0.role": ["“robot” is not known. Choose one of: 'user', 'assistant', 'system' or 'tool'."]}),
         ([{"role": "user"}], {"messages.0.content": ["This field is required."]}),
         ([{"role": "user", "content": "x", "createdAt": "soon"}],
          {"messages.0.createdAt": ["Enter a date and time like 2026-05-12T15:00:00Z."]}),

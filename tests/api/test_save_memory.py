@@ -194,7 +194,7 @@ LONG = "At most 32,000 characters are allowed; this has 1,000,000."
         ({"evidence": []}, "evidence", "Send an object."),
         ({"evidence": {"a": "b\x00"}}, "evidence", "The NUL character is not allowed."),
         ({"evidence": {"a": {"b\x00": 1}}}, "evidence", "The NUL character is not allowed."),
-        ({"dedupe": "ignore"}, "dedupe", "Choose one of: 'update', 'create' or 'reject'."),
+        ({"dedupe": "ignore"}, "dedupe", "“ignore” is not known. Choose one of: 'update', 'create' or 'reject'."),
         ({"sourceConversationId": "5"}, "sourceConversationId", "This is not an id."),
         ({"sourceConversationId": str(uuid.uuid4())}, "sourceConversationId",
          "There is no such conversation in this instance."),

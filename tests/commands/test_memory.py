@@ -262,7 +262,7 @@ class TestList:
             (["--min-importance", "11"], "--min-importance: Must be at most 10."),
             (["--created-after", "soon"], "--created-after: Enter a date and time"),
             (["--conversation-id", "7"], "--conversation-id: This is not an id."),
-            (["--embedding", "done"], "--embedding: Choose one of:"),
+            (["--embedding", "done"], "--embedding: “done” is not known. Choose one of:"),
             (["--cursor", "abc"], "--cursor: This cursor is not valid here."),
         ],
     )
