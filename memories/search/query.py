@@ -15,6 +15,8 @@ from memories.chunking import ALPHABETS, IDEOGRAPHS, RUN, pieces
 MAX_CHARACTERS = 2000
 MAX_REQUIRED = 8
 MAX_EXCLUDED = 32
+# PostgreSQL refuses to look for words of more than 2,046 bytes; what is near that is no word anyway.
+LONGEST_WORD = 255
 
 JOINERS = "\u200c\u200d"
 PHRASE = r'["“„«]([^"“”„«»]+)["”“»]'
@@ -115,4 +117,6 @@ def _prefix(text: str, *, typing: bool) -> str:
     if re.fullmatch(f"[{IDEOGRAPHS}]", text):
         return text  # a single character is the beginning of a pair
     last = re.search(r"[^\W_]{2,}$", text)
-    return last[0].lower() if typing and last and not RUN.search(last[0]) else ""
+    if not typing or not last or len(last[0]) > LONGEST_WORD:
+        return ""
+    return "" if RUN.search(last[0]) else last[0].lower()

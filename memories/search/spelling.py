@@ -14,7 +14,7 @@ from typing import Any
 from django.db import connection
 
 from accounts.access import Scope
-from memories.search.query import Query
+from memories.search.query import LONGEST_WORD, Query
 from memories.search.words_sql import quoted
 
 MOST_WORDS = 8
@@ -182,7 +182,8 @@ FROM unnest((SELECT %(words)s::text[]), (SELECT %(stems)s::text[])) AS meant (wo
 
 def similar_words(scope: Scope, query: Query) -> Meant:
     """For each word that is nowhere, those somewhere that begin with it, contain it or look like it."""
-    texts = list(dict.fromkeys(re.findall(r"[^\W_]{3,}", query.text.lower())))[:MOST_WORDS]
+    said = dict.fromkeys(re.findall(r"[^\W_]{3,}", query.text.lower()))
+    texts = [text for text in said if len(text) <= LONGEST_WORD][:MOST_WORDS]
     halves = {text: found for text in texts if len(found := HALVES.findall(text)) > 1}
     asked = [*texts, *(half for found in halves.values() for half in found)]
     nowhere = {row[0]: Word(*row) for row in _rows(scope, NOWHERE, words=asked)} if asked else {}

@@ -164,3 +164,13 @@ def test_words_are_as_alike_as_the_database_finds_them(one: str, other: str) -> 
     with connection.cursor() as cursor:
         cursor.execute("SELECT similarity(%s, %s)", [one, other])
         assert Word(one, [one]).likeness(other) == pytest.approx(cursor.fetchone()[0])
+
+
+@pytest.mark.parametrize("typing", [False, True])
+@pytest.mark.parametrize("letter", ["雪", "か", "я", "a", "1"])
+def test_what_is_too_long_for_a_word_is_looked_for_nowhere(letter: str, typing: bool) -> None:
+    """The first 2,000 characters count, and PostgreSQL takes no word of more than 2,046 bytes."""
+    bot = make_instance()
+    make_memory(bot, "Alice likes tea")
+    assert texts(find(bot, letter * 10_000, typing=typing)) == []
+    assert texts(find(bot, f"tea {letter * 1_500}", typing=typing)) == ["Alice likes tea"]
