@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -51,6 +52,16 @@ def test_a_second_one_on_the_same_port_is_refused(console):
     assert second.returncode == 1
     assert f"port {console.port}" in second.stderr
     assert "Traceback" not in second.stderr
+
+
+def test_how_long_a_search_may_be(console, key):
+    """A character of three bytes takes nine in a URL, which may have 65,534."""
+    url = "/api/v1/memories?instanceId=support-bot&search="
+    assert console.get(url + quote("雪" * 7_000), key)[0] == 200
+    assert console.get(url + "a" * 10_000, key)[0] == 200
+    assert console.get(url + quote("雪" * 10_000), key)[0] == 414
+    asked = {"instanceId": "support-bot", "query": "雪" * 10_000}
+    assert console.get("/api/v1/recall", key, asked)[0] == 200
 
 
 def test_an_impossible_port_is_refused(capsys):
