@@ -2,7 +2,9 @@ import pytest
 
 from accounts.models import AccountEvent
 from instances.models import Instance, Organisation, Team
+from tests.api.calling import Caller
 from tests.commands.conftest import Shell
+from tests.factories import make_key
 
 
 def test_it_makes_the_instance_its_team_and_its_organisation(shell: Shell):
@@ -17,9 +19,14 @@ def test_it_makes_the_instance_its_team_and_its_organisation(shell: Shell):
 
 def test_name_team_and_organisation_have_defaults(shell: Shell):
     answer = shell("createinstance", "support-bot", "--json").json["instance"]
-    warnings = answer.pop("warnings")
-    assert answer == {"slug": "support-bot", "name": "support-bot", "team": "default", "organisation": "default"}
-    assert "no OpenAI or Azure key" in warnings[0]["message"]
+    named = {"slug": "support-bot", "name": "support-bot", "team": "default", "organisation": "default"}
+    assert {name: answer[name] for name in named} == named
+    assert "no OpenAI or Azure key" in answer["warnings"][0]["message"]
+
+
+def test_json_is_what_the_api_answers(shell: Shell):
+    answer = shell("createinstance", "support-bot", "--team", "Customer care", "--json").json
+    assert answer == Caller(make_key()).get("/api/v1/instances/support-bot").json
 
 
 def test_team_and_organisation_are_reused(shell: Shell):

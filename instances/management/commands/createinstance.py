@@ -1,9 +1,9 @@
-from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from accounts.access import SHELL
+from instances.presenting import instance_json
 from instances.store import InstanceDraft, create_instance
 from instances.warnings import warnings_for
 from memoryconsole.commands import ConsoleCommand, add_json_option
@@ -27,20 +27,9 @@ class Command(ConsoleCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         draft = read(InstanceDraft, {name: options[name] for name in FIELDS if options[name] is not None})
         instance = create_instance(SHELL, draft)
-        warnings = warnings_for(instance)
         if options["json"]:
-            self.print_json(
-                {
-                    "instance": {
-                        "slug": instance.slug,
-                        "name": instance.name,
-                        "team": instance.team.name,
-                        "organisation": instance.team.organisation.name,
-                        "warnings": [asdict(warning) for warning in warnings],
-                    }
-                }
-            )
+            self.print_json({"instance": instance_json(instance)})
             return
         place = printable(f"team {instance.team} of {instance.team.organisation}")
         self.stdout.write(f"Created {instance.slug} in {place}.")
-        self.complain(*(warning.message for warning in warnings))
+        self.complain(*(warning.message for warning in warnings_for(instance)))
