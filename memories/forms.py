@@ -136,7 +136,7 @@ class MemoryForm(forms.Form):
     summary = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text="Used in prompts when the content does not fit.",
+        help_text="Used in prompts when the content does not fit. Correct it together with the content.",
     )
     visibility = forms.ChoiceField(choices=Visibility.choices, initial=Visibility.INSTANCE)
     owner = forms.CharField(required=False, help_text="The end user it belongs to; needed for private memories.")
@@ -192,7 +192,8 @@ class MemoryForm(forms.Form):
 
     @property
     def more_is_needed(self) -> bool:
-        return any(self[name].errors for name in self.MORE)
+        """A summary must be seen by whoever corrects the text it is of."""
+        return bool(self["summary"].value()) or any(self[name].errors for name in self.MORE)
 
     def draft(self) -> MemoryDraft | None:
         """The new memory, or None with the reasons at the fields."""
@@ -203,6 +204,9 @@ class MemoryForm(forms.Form):
         collected = self._collected()
         names = ["expires_at" if name == "expires_in" else name for name in self.changed_data]
         changed = {name: collected[name] for name in names if name in collected}
+        # The form shows both, so this is the summary of the new text. If it were not sent along, it would go.
+        if "content" in changed and collected["summary"]:
+            changed["summary"] = collected["summary"]
         if self.cleaned_data["is_minor"]:
             changed["supersede_reason"] = collected["supersede_reason"] or "minor correction"
         return self._read(MemoryChanges, changed)

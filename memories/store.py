@@ -258,6 +258,7 @@ def _tagged(memory: Memory, add: str, remove: str) -> list[str]:
 def apply(scope: Scope, memory: Memory, fields: dict[str, Any], cause: Cause, *, log: bool = True) -> bool:
     """Write what differs, and keep what it said before; False when nothing differs. Part of the caller's transaction,
     which holds the memory's row."""
+    fields = _with_summary(memory, fields)
     differing = {name: value for name, value in fields.items() if getattr(memory, name) != value}
     if not differing:
         return False
@@ -278,6 +279,12 @@ def apply(scope: Scope, memory: Memory, fields: dict[str, Any], cause: Cause, *,
     if log:
         audit.record(scope, "changed", [memory.id], fields=sorted(fields))
     return True
+
+
+def _with_summary(memory: Memory, fields: dict[str, Any]) -> dict[str, Any]:
+    """A summary is of one text, in whose place recall may give it: with another it goes, unless one is sent along."""
+    says_something_else = fields.get("content", memory.content) != memory.content
+    return {"summary": ""} | fields if memory.summary and says_something_else else fields
 
 
 def build(scope: Scope, draft: MemoryDraft, written_at: datetime | None = None) -> tuple[Memory, list[str]]:

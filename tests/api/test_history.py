@@ -87,7 +87,7 @@ def test_restore_can_be_undone(api: Caller, memory: Memory) -> None:
 
 def test_restore_of_what_it_says_already_changes_nothing(api: Caller, memory: Memory) -> None:
     change(api, memory, content="Coffee")
-    change(api, memory, content="Tea")
+    change(api, memory, content="Tea", summary="drink")
     restore(api, memory, version=1)
     assert history(api, memory).json["total"] == 2
 

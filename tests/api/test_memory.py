@@ -79,6 +79,14 @@ def test_null_is_no_value_for_the_rest(name: str, api: Caller, support: Instance
     assert api.patch(url(make_memory(support)), {name: None}).errors == {name: ["This may not be null."]}
 
 
+def test_a_new_text_takes_the_old_summary_away(api: Caller, support: Instance) -> None:
+    memory = make_memory(support, "Ann likes tea", summary="Tea")
+    assert api.patch(url(memory), {"content": "Ann likes coffee"}).json["memory"]["summary"] is None
+    both = {"content": "Ann likes milk", "summary": "Milk"}
+    assert api.patch(url(memory), both).json["memory"]["summary"] == "Milk"
+    assert api.patch(url(memory), {"importance": 9}).json["memory"]["summary"] == "Milk"
+
+
 def test_changing_nothing_leaves_no_version(api: Caller, support: Instance) -> None:
     memory = make_memory(support, "Ann likes tea")
     before = api.get(url(memory)).json["memory"]

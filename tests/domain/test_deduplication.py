@@ -56,7 +56,7 @@ def test_other_case_spaces_and_full_stop_are_the_same_text(bot: Instance) -> Non
 
 
 def test_other_words_take_the_place_of_the_old_ones_and_leave_a_version(bot: Instance) -> None:
-    memory = make_memory(bot, TEA, importance=7, tags=["drink"], pinned=True)
+    memory = make_memory(bot, TEA, importance=7, tags=["drink"], pinned=True, summary="Tea")
     embed_pending(scope_of(bot))
     better = f"{TEA} now"
     (outcome,) = hear(bot, better, importance=3)
@@ -68,6 +68,7 @@ def test_other_words_take_the_place_of_the_old_ones_and_leave_a_version(bot: Ins
     assert (changed.tags, changed.pinned, changed.embedding) == (["drink"], True, "ready")
     version = MemoryVersion.objects.get()
     assert (version.content, version.reason, version.actor) == (TEA, "said again in other words", "shell server")
+    assert (version.summary, changed.summary) == ("Tea", "")
     assert 0.9 < (version.similarity or 0) < 1
 
 

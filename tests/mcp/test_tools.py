@@ -50,6 +50,13 @@ def test_superseding_keeps_what_is_left_out_and_leaves_a_version(scope):
     assert (version.content, version.reason) == ("Ada drinks tea.", "She said so.")
 
 
+def test_superseding_a_text_takes_its_summary_away(scope):
+    memory = make_memory(scope.instance, "Ada drinks tea.", key="tea", summary="Tea")
+    call(scope, "memory_save", key="tea", content="Ada drinks mate.", supersede_reason="She said so.")
+    memory.refresh_from_db()
+    assert (memory.summary, MemoryVersion.objects.get(memory_id=memory.id).summary) == ("", "Tea")
+
+
 def test_a_taken_key_shows_what_is_there(scope):
     call(scope, "memory_save", key="tea", content="Ada drinks tea.")
     with pytest.raises(Conflict, match="supersede_reason") as refused:

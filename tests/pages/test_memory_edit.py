@@ -42,6 +42,18 @@ def test_a_correction_keeps_the_earlier_text(alice: Client, support: Instance) -
     )  # fmt: skip
 
 
+def test_a_summary_is_seen_with_its_text_and_saved_with_it(alice: Client, support: Instance) -> None:
+    without, memory = make_memory(support, "Demo soon"), make_memory(support, "Demo on Munday", summary="A demo")
+    assert '<details class="more">' in alice.get(url(without)).content.decode()
+    assert '<details class="more" open>' in alice.get(url(memory)).content.decode()
+    alice.post(url(memory), filled(memory, content="Demo on Monday"))
+    memory.refresh_from_db()
+    assert (memory.content, memory.summary) == ("Demo on Monday", "A demo")
+    alice.post(url(memory), filled(memory, content="Demo on Friday", summary=""))
+    memory.refresh_from_db()
+    assert (memory.content, memory.summary) == ("Demo on Friday", "")
+
+
 @pytest.mark.parametrize(("why", "kept"), [("", "minor correction"), ("a typo", "a typo")])
 def test_a_minor_correction(alice: Client, support: Instance, why: str, kept: str) -> None:
     memory = make_memory(support, "Demo on Munday")
