@@ -159,43 +159,52 @@ def change(scope: Scope, raw_id: object, changes: MemoryChanges, *, seen: dateti
 def restore(scope: Scope, raw_id: object, number: int | None = None) -> Memory:
     """Say again what version `number` said; what the memory says now becomes a version itself.
 
-    A superseded memory is used again; without a number it says what it said last.
+    A superseded memory is used again, without its key if another one has that now; without a number it says what it
+    said last.
     """
     scope.require_write()
-    try:
-        with transaction.atomic():
-            memory = _locked_one(scope, raw_id)
-            if memory.status == Status.SUPERSEDED:
-                _use_again(scope, memory)
-            elif number is None:
-                raise Invalid({"version": ["This memory is in use: say which version to bring back."]})
-            if number is not None:
-                _restore_version(scope, memory, number)
-    except IntegrityError as error:
-        if KEY_TAKEN not in str(error):
-            raise
-        raise Conflict(
-            f"Another memory has the key “{memory.key}” now. Change the key of one of the two first.", code="key_taken"
-        ) from None
+    with transaction.atomic():
+        memory = _locked_one(scope, raw_id)
+        if memory.status == Status.SUPERSEDED:
+            _use_again(scope, memory)
+        elif number is None:
+            raise Invalid({"version": ["This memory is in use: say which version to bring back."]})
+        if number is not None:
+            _restore_version(scope, memory, number)
     return memory
 
 
 def _use_again(scope: Scope, memory: Memory) -> None:
     expiry.release_keys(scope, [memory.key])
-    fields = {
+    fields: dict[str, Any] = {
         "status": Status.ACTIVE,
         "superseded_by_id": None,
         "supersede_reason": "",
         "updated_at": timezone.now(),
         "embedding": memory.embedding if indexing.has_all_vectors(scope, memory) else EmbeddingState.PENDING,
     }
+    if not _written(memory, fields):
+        fields["key"] = ""
+        _written(memory, fields)
     for name, value in fields.items():
         setattr(memory, name, value)
-    Memory.objects.filter(pk=memory.pk).update(**fields)
     indexing.show(scope, memory)
+    indexing.index_changed(scope, memory, fields, None)
     if memory.embedding == EmbeddingState.PENDING:
         embed_soon(scope)
-    audit.record(scope, "used_again", [memory.id])
+    audit.record(scope, "used_again", [memory.id], **({"fields": ["key"]} if "key" in fields else {}))
+
+
+def _written(memory: Memory, fields: dict[str, Any]) -> bool:
+    """False when another memory has its key."""
+    try:
+        with transaction.atomic():
+            Memory.objects.filter(pk=memory.pk).update(**fields)
+    except IntegrityError as error:
+        if KEY_TAKEN not in str(error):
+            raise
+        return False
+    return True
 
 
 def _restore_version(scope: Scope, memory: Memory, number: int) -> None:

@@ -286,7 +286,7 @@ class Restore(Endpoint):
         "Bring an earlier version back, or use a superseded memory again",
         body=Restoration,
         instance="body",
-        answers={200: OneMemoryJson, 409: ErrorJson},
+        answers={200: OneMemoryJson},
     )
     def post(self, request: Request, id: str) -> Response:
         data = body(request)

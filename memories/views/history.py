@@ -13,7 +13,7 @@ from memories.history import history_page, steps
 from memories.models import Memory
 from memories.store import find_memory, restore
 from memories.vocabulary import Review, Status
-from memoryconsole.errors import Conflict, NotFound
+from memoryconsole.errors import NotFound
 
 SIZE = 20
 
@@ -48,13 +48,9 @@ def memory_restore(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespo
     if number is None and before.status == Status.ACTIVE:
         messages.info(request, "It is in use already.")
         return redirect(page)
-    try:
-        after = restore(scope, id, number)
-    except Conflict as problem:
-        messages.error(request, problem.detail)
-    else:
-        say = messages.info if after.updated_at == before.updated_at else messages.success
-        say(request, _done(before, after, number))
+    after = restore(scope, id, number)
+    say = messages.info if after.updated_at == before.updated_at else messages.success
+    say(request, _done(before, after, number))
     return redirect(page)
 
 
@@ -68,7 +64,9 @@ def _version(request: ConsoleRequest) -> int | None:
 def _done(before: Memory, after: Memory, number: int | None) -> str:
     if before.status == Status.SUPERSEDED:
         used = "It waits for review again" if after.review == Review.PENDING else "The assistant can use it again"
-        return f"{used}." if number is None else f"{used}, and it says what version {number} said."
+        done = f"{used}." if number is None else f"{used}, and it says what version {number} said."
+        has_lost_key = after.key != before.key
+        return f"{done} Another memory has its key “{before.key}” now; it has none." if has_lost_key else done
     if after.updated_at == before.updated_at:
         return f"It says already what version {number} said."
     return f"It says again what version {number} said. What it said until now is a version too."

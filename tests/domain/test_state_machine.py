@@ -239,22 +239,21 @@ class Remembering(RuleBasedStateMachine):
     def restore(self, name: str, memory: Known, pick: int) -> None:
         number = 1 + pick % len(memory.said)
         wrong: type[Problem] | None = None if number < len(memory.said) else NotFound
-        if self._is_held_by_another(memory):
-            wrong = Conflict
         if self.change(name, memory, lambda scope: restore(scope, memory.id, number), wrong):
             memory.say(*memory.said[number - 1])
-            memory.active = True
+            self._is_used_again(memory)
 
     @rule(name=who, memory=memories)
     def use_again(self, name: str, memory: Known) -> None:
         wrong: type[Problem] | None = Invalid if memory.active else None
-        if self._is_held_by_another(memory):
-            wrong = Conflict
         if self.change(name, memory, lambda scope: restore(scope, memory.id), wrong):
-            memory.active = True
+            self._is_used_again(memory)
 
-    def _is_held_by_another(self, memory: Known) -> bool:
-        return not memory.active and self.holder(memory.place, memory.owner, memory.key) is not None
+    def _is_used_again(self, memory: Known) -> None:
+        """Without its key, if another one has that by now."""
+        if self.holder(memory.place, memory.owner, memory.key) not in (None, memory):
+            memory.key = ""
+        memory.active = True
 
     @rule(name=who, memory=memories, pick=pick, text=text)
     def merge(self, name: str, memory: Known, pick: int, text: str) -> None:

@@ -1,4 +1,4 @@
-"""A superseded memory is used again: as if it had never been superseded, unless its key is taken."""
+"""A superseded memory is used again: as if it had never been superseded, but without its key if that is taken."""
 
 from datetime import timedelta
 
@@ -13,7 +13,7 @@ from memories.listing import count
 from memories.models import AuditEntry, Chunk, Embedding, Memory, MemoryVersion
 from memories.review.merging import merge
 from memories.store import change, restore
-from memoryconsole.errors import Conflict, Invalid, NotFound
+from memoryconsole.errors import Invalid, NotFound
 from tests.domain.looking import MODES, embed, find, texts
 from tests.factories import make_instance, make_memory, make_waiting, scope_of
 
@@ -95,13 +95,37 @@ def test_with_a_version_there_is_not_it_stays_superseded(bot: Instance, scope: S
 def test_a_taken_key(bot: Instance, scope: Scope) -> None:
     old = make_memory(bot, "Ann likes tea", key="drink")
     new = make_memory(bot, "Ann likes coffee", key="drink", dedupe="create")
-    with pytest.raises(Conflict, match="has the key “drink” now"):
-        restore(scope, old.id)
-    old.refresh_from_db()
-    assert (old.status, old.superseded_by_id) == ("superseded", new.id)
+    assert restore(scope, old.id).key == ""
+    for memory, key in ((old, ""), (new, "drink")):
+        memory.refresh_from_db()
+        assert (memory.status, memory.key) == ("active", key)
+    assert texts(find(bot, "drink", mode="keyword")) == ["Ann likes coffee"]
+    assert AuditEntry.objects.latest("id").detail == {"fields": ["key"]}
+
+
+def test_a_key_that_a_merge_took_along(bot: Instance, scope: Scope) -> None:
+    kept, other = make_memory(bot, "Ann likes tea"), make_memory(bot, "Ann likes green tea", key="drink")
+    merge(scope, kept.id, other.id, "Ann likes tea, green tea")
+    restore(scope, other.id)
+    keys = dict(Memory.objects.filter(status="active").values_list("content", "key"))
+    assert keys == {"Ann likes tea, green tea": "drink", "Ann likes green tea": ""}
+
+
+def test_a_key_of_what_has_expired(bot: Instance, scope: Scope) -> None:
+    old = make_memory(bot, "Ann likes tea", key="drink")
+    new = make_memory(bot, "Ann likes coffee", key="drink", dedupe="create")
     Memory.objects.filter(pk=new.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
-    restore(scope, old.id)
-    assert texts(find(bot, "Ann", mode="keyword")) == ["Ann likes tea"]
+    assert restore(scope, old.id).key == "drink"
+    assert texts(find(bot, "drink", mode="keyword")) == ["Ann likes tea"]
+
+
+def test_a_key_of_another_instance_or_owner(bot: Instance, scope: Scope) -> None:
+    old = make_memory(bot, "Ann likes tea", key="drink", owner="ann")
+    new = make_memory(bot, "Ann likes coffee", key="drink", owner="ann", dedupe="create")
+    change(scope, new.id, MemoryChanges(key=""))
+    make_memory(bot, "Bob likes beer", key="drink", owner="bob")
+    make_memory(make_instance("sales-bot"), "Ann likes rum", key="drink", owner="ann")
+    assert restore(scope, old.id).key == "drink"
 
 
 def test_one_that_waited_waits_again(bot: Instance, scope: Scope) -> None:

@@ -138,16 +138,23 @@ def test_a_superseded_memory_can_be_used_again(alice: Client, superseded: Memory
     assert "Ann likes &lt;coffee&gt;</a> took its place" in html
     assert "She &lt;i&gt;said&lt;/i&gt; so" in html
     assert "Use it again" in html
-    taken = alice.post(url(superseded, "restore"), follow=True)
-    assert taken.redirect_chain == [(address, 302)]
-    assert "Another memory has the key “drink” now." in taken.content.decode()
     Memory.objects.filter(content="Ann likes <coffee>").update(key="")
-    html = alice.post(url(superseded, "restore"), follow=True).content.decode()
+    used = alice.post(url(superseded, "restore"), follow=True)
+    assert used.redirect_chain == [(address, 302)]
+    html = used.content.decode()
     assert "The assistant can use it again." in html
+    assert "its key" not in html
     assert "Use it again" not in html
     assert "It is in use already." in alice.post(url(superseded, "restore"), follow=True).content.decode()
     superseded.refresh_from_db()
     assert superseded.status == "active"
+
+
+def test_a_superseded_memory_whose_key_is_taken(alice: Client, superseded: Memory) -> None:
+    html = alice.post(url(superseded, "restore"), follow=True).content.decode()
+    assert "The assistant can use it again. Another memory has its key “drink” now; it has none." in html
+    superseded.refresh_from_db()
+    assert (superseded.status, superseded.key) == ("active", "")
 
 
 def test_a_version_of_a_superseded_memory(alice: Client, superseded: Memory) -> None:
