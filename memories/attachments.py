@@ -122,9 +122,10 @@ def _parts(file: "File[bytes]") -> Iterator[bytes]:
             yield part
 
 
-def move_attachments(scope: Scope, source: Memory, target: Memory) -> None:
-    """As many as there is room for, the first ones first. Part of the caller's transaction, which holds both rows."""
-    room = max(MOST - attachments_of(scope, target).count(), 0)
+def move_attachments(scope: Scope, source: Memory, target: Memory, *, all: bool) -> None:
+    """As many as there is room for, the first ones first, or all of them. Part of the caller's transaction, which holds
+    both rows."""
+    room = None if all else max(MOST - attachments_of(scope, target).count(), 0)
     moving = list(attachments_of(scope, source).values_list("id", flat=True)[:room])
     if moving:
         Attachment.objects.filter(instance=scope.instance, id__in=moving).update(memory_id=target.id)

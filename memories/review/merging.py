@@ -35,7 +35,8 @@ def merge(scope: Scope, kept_id: object, other_id: object, content: str, *, reas
     check_mixable(kept, other)
     reason = reason or MERGED
     takes_key = bool(other.key and not kept.key and other.status == Status.ACTIVE)
-    move_attachments(scope, other, kept)
+    # What waits is deleted by the merge, and would take along whatever stayed behind.
+    move_attachments(scope, other, kept, all=other.review == Review.PENDING)
     _let_go(scope, kept, other, reason)
     changes = MemoryChanges(
         content=content,

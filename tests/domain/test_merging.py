@@ -19,7 +19,7 @@ from memories.models import Memory, MemoryVersion
 from memories.review.merging import merge
 from memories.search.hybrid import search
 from memories.store import change
-from memoryconsole.errors import Conflict, NotFound
+from memoryconsole.errors import Conflict, Invalid, NotFound
 from tests.factories import make_conversation, make_instance, make_memory, make_waiting, scope_of
 
 pytestmark = pytest.mark.django_db
@@ -157,3 +157,18 @@ def test_files_come_along_as_far_as_there_is_room(bot: Instance, scope: Scope, s
     merge(scope, kept.id, another.id, "Tea")
     assert len(files_of(scope, kept)) == MOST
     assert files_of(scope, another) == [f"{n}" for n in range(MOST - 4, MOST)]
+
+
+def test_no_file_of_what_waited_is_lost(bot: Instance, scope: Scope, settings: Any, tmp_path: Path) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    kept, waiting = make_memory(bot, "Tea"), make_waiting(bot, "Tee")
+    names = [f"{n}" for n in range(MOST + 2)]
+    for memory, theirs in ((kept, names[:-4]), (waiting, names[-4:])):
+        for name in theirs:
+            attach(scope, memory.id, BytesIO(name.encode()), name=name)
+    merge(scope, kept.id, waiting.id, "Tea")
+    assert not Memory.objects.filter(id=waiting.id).exists()
+    assert files_of(scope, kept) == names
+    assert [b"".join(parts_of_file(file)) for file in attachments_of(scope, kept)] == [name.encode() for name in names]
+    with pytest.raises(Invalid, match="at most 20 attachments"):
+        attach(scope, kept.id, BytesIO(b"x"), name="x")
