@@ -54,10 +54,32 @@ def index_changed(scope: Scope, memory: Memory, changed: Collection[str], versio
         _move(scope, memory)
     if EMBEDDED.isdisjoint(changed):
         if not DESCRIBING.isdisjoint(changed):
-            _describe_again(scope, memory)
+            describe_again(scope, [memory])
         return
     _retire(scope, memory, version if "content" in changed else None)
     insert_one(new_chunks(scope, [memory]))
+
+
+def describe_again(scope: Scope, memories: Sequence[Memory]) -> None:
+    """Only what is known about them changes: the pieces and their vectors stay."""
+    known = {memory.id: (memory.category, _about(memory)) for memory in memories}
+    pieces = Chunk.objects.filter(instance=scope.instance, memory_id__in=[*known], version_id__isnull=True)
+    ids, categories, abouts, lengths = [], [], [], []
+    for id, memory_id, content in pieces.values_list("id", "memory_id", "content"):
+        category, about = known[memory_id]
+        ids.append(id)
+        categories.append(category)
+        abouts.append(about)
+        lengths.append(min(word_count(content) + word_count(about), MAX_LENGTH))
+    with connection.cursor() as cursor:
+        cursor.execute(DESCRIBE, [ids, categories, abouts, lengths, scope.instance.id])
+
+
+DESCRIBE = """
+UPDATE memories_chunk c SET category = new.category, about = new.about, length = new.length
+FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::smallint[]) AS new (id, category, about, length)
+WHERE c.instance_id = %s AND c.id = new.id
+"""
 
 
 def move_to_category(scope: Scope, memory_ids: Sequence[UUID], category: str) -> None:
@@ -168,14 +190,6 @@ def _move(scope: Scope, memory: Memory) -> None:
     memory.conversation_position = 0
     place_in_conversations(scope, [memory])
     Memory.objects.filter(pk=memory.pk).update(conversation_position=memory.conversation_position)
-
-
-def _describe_again(scope: Scope, memory: Memory) -> None:
-    """Only what is known about it changes: the pieces and their vectors stay."""
-    about = _about(memory)
-    for chunk in _current(scope, memory).only("instance_id", "id", "content"):
-        length = min(word_count(chunk.content) + word_count(about), MAX_LENGTH)
-        Chunk.objects.filter(pk=chunk.pk).update(category=memory.category, about=about, length=length)
 
 
 def _retire(scope: Scope, memory: Memory, version: MemoryVersion | None) -> None:

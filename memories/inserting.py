@@ -74,12 +74,15 @@ def _written(values: Values, lists: Sequence[int], documents: Sequence[int]) -> 
     """As PostgreSQL reads them. Most lists and documents are short, and the driver would go the long way."""
     written = list(values)
     for n in lists:
-        written[n] = _list(written[n]) if written[n] else "{}"
+        written[n] = array_of(written[n])
     for n in documents:
         written[n] = dumps(written[n], ensure_ascii=False) if written[n] else "{}"
     return written
 
 
-def _list(values: Iterable[object]) -> str:
+def array_of(values: Sequence[object]) -> str:
+    """As text, which PostgreSQL reads as an array."""
+    if not values:
+        return "{}"
     quoted = [str(value).replace("\\", "\\\\").replace('"', '\\"') for value in values]
     return '{"' + '","'.join(quoted) + '"}'

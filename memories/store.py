@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any, Literal
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -20,7 +20,7 @@ from memories import audit, expiry, indexing, links, versions
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.embedding.backfill import embed_soon
 from memories.filters import may_read, readable
-from memories.inserting import insert_many, insert_one, new_rows
+from memories.inserting import array_of, insert_many, insert_one, new_rows
 from memories.models import MAX_TAGS, Memory
 from memories.versions import Cause
 from memories.vocabulary import EmbeddingState, Status, Visibility
@@ -243,16 +243,36 @@ def _set_all(scope: Scope, memories: Sequence[Memory], fields: dict[str, Any]) -
     Memory.objects.filter(instance=scope.instance, id__in=ids).update(**fields, updated_at=timezone.now())
     if "category" in fields:
         indexing.move_to_category(scope, ids, fields["category"])
+        for memory in differing:
+            memory.category = fields["category"]
     return ids
 
 
 def _tag_all(scope: Scope, memories: Sequence[Memory], add: str, remove: str) -> list[UUID]:
-    cause = Cause("bulk change")
-    return [
-        memory.id
-        for memory in memories
-        if apply(scope, memory, {"tags": _tagged(memory, add, remove)}, cause, log=False)
-    ]
+    """As few statements, although a tag is among the words that a memory is found by. It leaves no version."""
+    differing = []
+    for memory in memories:
+        tags = _tagged(memory, add, remove)
+        if tags != memory.tags:
+            memory.tags = tags
+            differing.append(memory)
+    if not differing:
+        return []
+    ids = [memory.id for memory in differing]
+    named: dict[str, Any] = {"instance": scope.instance.id, "now": timezone.now(), "ids": ids}
+    named["tags"] = [array_of(memory.tags) for memory in differing]
+    with connection.cursor() as cursor:
+        cursor.execute(SET_TAGS, named)
+    indexing.describe_again(scope, differing)
+    return ids
+
+
+# The tags of each as text: an array of arrays has the same number of elements in every one of them.
+SET_TAGS = """
+UPDATE memories_memory m SET tags = new.tags::character varying[], updated_at = %(now)s
+FROM unnest(%(ids)s::uuid[], %(tags)s::text[]) AS new (id, tags)
+WHERE m.instance_id = %(instance)s AND m.id = new.id
+"""
 
 
 def _tagged(memory: Memory, add: str, remove: str) -> list[str]:

@@ -13,7 +13,7 @@ from memories.draft import MemoryChanges
 from memories.filters import Filters, matching
 from memories.jobs import fold_counts, purge_all_expired
 from memories.listing import count
-from memories.models import AuditEntry, Memory, MemoryCount
+from memories.models import AuditEntry, Chunk, Memory, MemoryCount
 from memories.store import change, change_many
 from tests.factories import make_instance, make_memories, make_memory, make_user, scope_of
 
@@ -102,4 +102,5 @@ def test_a_value_and_a_tag_together_are_one_change(bot: Instance) -> None:
     assert change_many(scope_of(bot), ids, {"category": "decision"}, add_tag="vip") == 2
     changed = Memory.objects.filter(instance=bot).values_list("category", "tags")
     assert list(changed) == [("decision", ["vip"])] * 2
+    assert list(Chunk.objects.values_list("category", "about")) == [("decision", "vip")] * 2
     assert change_many(scope_of(bot), ids, {"category": "decision"}, add_tag="vip") == 0
