@@ -101,7 +101,7 @@ def _embed_one_by_one(instance: Instance, generation: int, pieces: Sequence[Piec
         except Unavailable as unavailable:
             if unavailable.code != "refused" or _refuses_everything(instance, generation):
                 raise
-            mark_failed(instance, piece.memory_id, unavailable.reason)
+            mark_failed(instance, piece, unavailable.reason)
 
 
 def _refuses_everything(instance: Instance, generation: int) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
 
 from instances.models import Instance
 from memories.embedding.answers import Vector
@@ -24,7 +24,7 @@ from memories.embedding.backfill_sql import (
     VECTOR_TYPE,
 )
 from memories.indexing import embedded_text
-from memories.models import Memory
+from memories.models import Chunk, Memory
 from memories.vocabulary import EmbeddingState
 from memoryconsole.connections import without_waiting_for_the_disk
 from memoryconsole.postgres.halfvec import Vectors
@@ -128,6 +128,11 @@ def mark_pending(instance: Instance, generation: int) -> int:
         return int(cursor.rowcount)
 
 
-def mark_failed(instance: Instance, memory_id: UUID, reason: str) -> None:
-    rows = Memory.objects.filter(instance=instance, id=memory_id)
-    rows.update(embedding=EmbeddingState.FAILED, embedding_error=reason)
+def mark_failed(instance: Instance, piece: Piece, reason: str) -> None:
+    """The memory whose text was refused, if it still says that: what took its place has yet to be asked for."""
+    rows = Memory.objects.filter(instance=instance, id=piece.memory_id)
+    chunk = Chunk.objects.filter(instance=instance, id=piece.id, version_id__isnull=True)
+    with transaction.atomic():
+        # Held first, then looked at: see `HOLD`.
+        if rows.select_for_update(no_key=True).exists() and chunk.exists():
+            rows.update(embedding=EmbeddingState.FAILED, embedding_error=reason)

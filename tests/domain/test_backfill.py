@@ -152,6 +152,19 @@ def test_when_everything_is_refused_no_text_is_to_blame(bot: Instance, openai: O
 
 
 @pytest.mark.django_db(transaction=True)
+def test_what_is_corrected_while_its_text_is_refused_is_asked_for_anew(bot: Instance, openai: OpenAIServer) -> None:
+    openai.refuse("unspeakable")
+    kept, changed = make_memory(bot, "An unspeakable word"), make_memory(bot, "Something unspeakable")
+
+    def correct() -> None:
+        change(scope_of(bot), changed.id, MemoryChanges(content="Something nice"))
+
+    openai.meanwhile(lambda: in_another_connection(correct))
+    embed_pending(scope_of(bot))
+    assert dict(Memory.objects.values_list("id", "embedding")) == {kept.id: "failed", changed.id: "ready"}
+
+
+@pytest.mark.django_db(transaction=True)
 def test_a_chunk_may_go_while_its_text_is_away(bot: Instance, openai: OpenAIServer) -> None:
     kept, deleted, changed = make_memories(bot, 3)
 

@@ -14,7 +14,7 @@ from instances.models import Instance
 from memories import jobs
 from memories.draft import MemoryChanges
 from memories.embedding.backfill import ask_for_embedding, try_failed_again
-from memories.embedding.storing import mark_pending, mark_ready
+from memories.embedding.storing import Missing, mark_failed, mark_pending, mark_ready
 from memories.models import Embedding, Memory
 from memories.store import change, change_many
 from tests.domain.looking import embed, find, in_another_connection, states, texts, vectors
@@ -71,6 +71,28 @@ def test_what_changes_while_it_is_marked_stays_pending(hashed: Instance, marked:
     assert Memory.objects.get(embedding="pending").id == memories[1].id
     embed(hashed)
     assert (states(hashed), vectors(hashed)) == ({"ready": 3}, 4)
+
+
+def test_what_changes_while_it_is_marked_as_refused_stays_pending(hashed: Instance) -> None:
+    changed, kept = make_memory(hashed, "Something unspeakable"), make_memory(hashed, "Something unspeakable too")
+    first, second = Missing(hashed, hashed.embedding_generation).next(2)
+
+    def write() -> None:
+        change(scope_of(hashed), changed.id, MemoryChanges(content="Something nice"))
+
+    while_writing(write, mark_failed, hashed, first, "The embeddings API refused it.")
+    mark_failed(hashed, second, "The embeddings API refused it.")
+    found = {memory.id: (memory.embedding, memory.embedding_error) for memory in Memory.objects.all()}
+    assert found == {changed.id: ("pending", ""), kept.id: ("failed", "The embeddings API refused it.")}
+
+
+def test_the_text_of_a_version_that_is_refused_is_no_failure_of_the_memory(hashed: Instance) -> None:
+    memory = make_memory(hashed, "Something unspeakable")
+    (piece,) = Missing(hashed, hashed.embedding_generation).next(2)
+    change(scope_of(hashed), memory.id, MemoryChanges(content="Something nice"))
+    embed(hashed)
+    mark_failed(hashed, piece, "The embeddings API refused it.")
+    assert states(hashed) == {"ready": 1}
 
 
 def test_others_write_while_it_is_marked(hashed: Instance) -> None:
