@@ -102,7 +102,7 @@ def _sum_of(name: str) -> Coalesce:
 
 
 def retry(scope: Scope, raw_id: object) -> Job | None:
-    """Queue a failed job again, as a new one; None when the same is waiting to be done already."""
+    """Queue a failed job again, as a new one; None when the same is waiting already, which is tried now then."""
     scope.require_write()
     job = find_job(scope, raw_id)
     if job.state != Job.State.FAILED:

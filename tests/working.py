@@ -1,6 +1,10 @@
 """What the worker does, without the worker: the jobs that wait, one after the other."""
 
+import json
+from typing import Any
+
 from django.db import connection
+from procrastinate import sql
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from memories import jobs
@@ -26,3 +30,27 @@ def work(most: int = 20) -> int:
         except Unavailable:
             continue
     raise AssertionError(f"more than {most} jobs")
+
+
+def put_off(number: int) -> None:
+    """What waits is to be tried again in five minutes, as after a few failures."""
+    with connection.cursor() as cursor:
+        later = "UPDATE procrastinate_jobs SET scheduled_at = now() + interval '5 minutes' WHERE status = 'todo'"
+        cursor.execute(later)
+        assert cursor.rowcount == number
+
+
+def what_the_worker_takes() -> dict[str, Any] | None:
+    """The arguments of the next job, as procrastinate chooses it; its lock is held from then on."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql.queries["register_worker"])
+        cursor.execute(sql.queries["fetch_job"], {"queues": None, "worker_id": cursor.fetchone()[0]})
+        columns = [column.name for column in cursor.description]
+        job: dict[str, Any] = dict(zip(columns, cursor.fetchone(), strict=True))
+        arguments = job["args"]
+        return json.loads(arguments) if isinstance(arguments, str) else arguments
+
+
+def finished(arguments: dict[str, Any]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE procrastinate_jobs SET status = 'succeeded' WHERE args = %s", [json.dumps(arguments)])

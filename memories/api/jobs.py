@@ -122,7 +122,7 @@ class OneJob(Endpoint):
 class Retry(Endpoint):
     @documented(
         "retryJob",
-        "Do again what has failed; no job when the same is waiting to be done already",
+        "Do again what has failed; no job when the same is waiting already, which is tried now then",
         body=Nothing,
         instance="body",
         answers={202: RetriedJson, 409: ErrorJson},

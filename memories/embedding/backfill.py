@@ -39,7 +39,7 @@ from memories.models import Job, Memory
 from memories.vocabulary import EmbeddingState
 from memoryconsole.errors import NotFound
 from memoryconsole.ids import parse_id
-from memoryconsole.queue import is_waiting
+from memoryconsole.queue import bring_forward, is_waiting
 
 KIND = "embed-memories"
 BATCH = 256
@@ -49,10 +49,6 @@ Progress = Callable[[int], None]
 
 # Before what waits with the same lock without being asked for, also if that is put off.
 ASKED_FOR = 1
-# procrastinate puts jobs off and has no way to bring them forward.
-BRING_FORWARD = """
-UPDATE procrastinate_jobs SET scheduled_at = now() WHERE status = 'todo' AND lock = %s AND scheduled_at > now()
-"""
 
 
 def embed_soon(scope: Scope) -> None:
@@ -90,7 +86,7 @@ def ask_for_embedding(scope: Scope, *, limit: int | None = None) -> Job:
     """Somebody wants it now: a job they can watch. What waits for a better moment is tried now too."""
     scope.require_write()
     lock = _lock(scope.instance)
-    with transaction.atomic(), connection.cursor() as cursor:
+    with transaction.atomic():
         try_failed_again(scope)
         job = Job.objects.create(
             instance=scope.instance,
@@ -100,7 +96,7 @@ def ask_for_embedding(scope: Scope, *, limit: int | None = None) -> Job:
             total=min(missing(scope), limit or MOST),
             created_at=timezone.now(),
         )
-        cursor.execute(BRING_FORWARD, [lock])
+        bring_forward(lock)
         task = app.configure_task("embed_memories", lock=lock, priority=ASKED_FOR)
         task.defer(instance_id=str(scope.instance.id), job_id=str(job.id), limit=limit)
     return job

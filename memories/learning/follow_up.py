@@ -19,7 +19,7 @@ from memories.asking import Unavailable
 from memories.learning.llm import Unreadable, can_ask
 from memories.models import Job
 from memoryconsole.errors import Conflict
-from memoryconsole.queue import is_waiting
+from memoryconsole.queue import bring_forward, is_waiting
 
 EXTRACT = "extract-memories"
 SUMMARISE = "summarise-conversation"
@@ -38,7 +38,7 @@ def may_learn(scope: Scope) -> bool:
 
 def queue(scope: Scope, kind: str, conversation_id: UUID) -> Job | None:
     """Have the worker do it, in this transaction; nothing when it is waiting to be done already."""
-    lock = f"{kind} {conversation_id}"
+    lock = _lock(kind, conversation_id)
     if is_waiting(lock):
         return None
     try:
@@ -58,11 +58,17 @@ def queue(scope: Scope, kind: str, conversation_id: UUID) -> Job | None:
 
 
 def try_again(scope: Scope, job: Job) -> Job | None:
-    """Somebody wants a job that failed to be done after all: a new job, or none when one is waiting already."""
+    """Somebody wants a job that failed to be done after all: a new job, or none when one is waiting already, which is
+    tried now then."""
     scope.require_write()
     if job.kind not in TASKS or job.conversation_id is None or job.state != Job.State.FAILED:
         raise Conflict("Only work on a conversation that failed can be tried again.", code="not_failed")
+    bring_forward(_lock(job.kind, job.conversation_id))
     return queue(scope, job.kind, job.conversation_id)
+
+
+def _lock(kind: str, conversation_id: UUID) -> str:
+    return f"{kind} {conversation_id}"
 
 
 def run(scope: Scope, job_id: str, work: Callable[[Job], None]) -> None:

@@ -95,7 +95,7 @@ def activity_retry(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespo
     except Conflict as problem:
         messages.warning(request, problem.detail)
     else:
-        messages.success(request, "Queued again." if job else "It is waiting to be done already.")
+        messages.success(request, "Queued again." if job else "It was waiting already, and is tried now.")
     return redirect(f"/activity?{request.GET.urlencode()}")
 
 

@@ -1,12 +1,10 @@
 """Making vectors as a job somebody watches."""
 
-import json
 from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
 from django.utils import timezone
-from procrastinate import sql
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.jobs import Job as QueuedJob
 
@@ -21,6 +19,7 @@ from memoryconsole.errors import NotAllowed, NotFound
 from tests.domain.looking import states
 from tests.factories import make_instance, make_memories, scope_of
 from tests.openai_server import OpenAIServer
+from tests.working import finished, put_off, what_the_worker_takes
 
 pytestmark = pytest.mark.django_db
 
@@ -80,30 +79,6 @@ def test_a_job_whose_work_others_have_done_is_done(bot: Instance, openai: OpenAI
 
 
 # Asked for now
-
-
-def put_off(number: int) -> None:
-    """What waits is to be tried again in five minutes, as after a few failures."""
-    with connection.cursor() as cursor:
-        later = "UPDATE procrastinate_jobs SET scheduled_at = now() + interval '5 minutes' WHERE status = 'todo'"
-        cursor.execute(later)
-        assert cursor.rowcount == number
-
-
-def what_the_worker_takes() -> dict[str, Any] | None:
-    """The arguments of the next job, as procrastinate chooses it; its lock is held from then on."""
-    with connection.cursor() as cursor:
-        cursor.execute(sql.queries["register_worker"])
-        cursor.execute(sql.queries["fetch_job"], {"queues": None, "worker_id": cursor.fetchone()[0]})
-        columns = [column.name for column in cursor.description]
-        job: dict[str, Any] = dict(zip(columns, cursor.fetchone(), strict=True))
-        arguments = job["args"]
-        return json.loads(arguments) if isinstance(arguments, str) else arguments
-
-
-def finished(arguments: dict[str, Any]) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE procrastinate_jobs SET status = 'succeeded' WHERE args = %s", [json.dumps(arguments)])
 
 
 def test_a_job_does_not_wait_for_one_that_is_put_off(bot: Instance, openai: OpenAIServer) -> None:

@@ -85,6 +85,14 @@ def test_failures_say_why_and_can_be_tried_again(alice: Client, support: Instanc
     assert Job.objects.filter(state="queued").count() == 1
 
 
+def test_one_that_waits_already_is_tried_now(alice: Client, support: Instance) -> None:
+    failed = learn(support, state="failed")
+    for said in ("Queued again.", "It was waiting already, and is tried now."):
+        response = alice.post(f"/activity/{failed.id}/retry?instance=support-bot", follow=True)
+        assert said in response.content.decode()
+    assert Job.objects.filter(state="queued").count() == 1
+
+
 def test_only_failures_can_be_tried_again(alice: Client, support: Instance) -> None:
     job = learn(support)
     response = alice.post(f"/activity/{job.id}/retry?instance=support-bot", follow=True)
