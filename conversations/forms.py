@@ -28,7 +28,11 @@ class TryForm(forms.Form):
         label="End user",
         help_text="Who says it: only what is known of them is compared.",
     )
-    conversation = forms.ChoiceField(required=False, label="Or pick a conversation")
+    conversation = forms.ChoiceField(
+        required=False,
+        label="Or pick a conversation",
+        error_messages={"invalid_choice": "This conversation is not there to choose any more. Load the page again."},
+    )
 
     def __init__(self, *args: Any, conversations: Sequence[Conversation], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -21,6 +21,7 @@ from memories.learning.deduplication import Outcome
 from memories.learning.extraction import Learnt, Source, source_of, spoken, try_extraction
 from memories.learning.llm import Unreadable, can_ask
 from memories.models import Memory
+from memoryconsole.errors import NotFound
 
 CHOICES = 50
 TRIES_PER_MINUTE = 10
@@ -43,7 +44,7 @@ class Proposal:
 @about_instance
 def conversation_try(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     chosen = request.GET.get("conversation", "")
-    conversations = _choices(scope, chosen)
+    conversations = _choices(request, scope, chosen)
     form = TryForm(request.POST or None, conversations=conversations, initial={"conversation": chosen})
     learnt, error = None, ""
     if request.method == "POST" and form.is_valid():
@@ -61,12 +62,17 @@ def conversation_try(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     return response
 
 
-def _choices(scope: Scope, chosen: str) -> list[Conversation]:
-    """The latest ones, and the one the reader came from."""
+def _choices(request: ConsoleRequest, scope: Scope, chosen: str) -> list[Conversation]:
+    """The latest ones, and the one the reader came from, unless it is deleted when they send the form: that says so."""
     latest = recent_conversations(scope, CHOICES)
     if not chosen or any(str(conversation.id) == chosen for conversation in latest):
         return latest
-    return [find_conversation(scope, chosen), *latest]
+    try:
+        return [find_conversation(scope, chosen), *latest]
+    except NotFound:
+        if request.method != "POST":
+            raise
+        return latest
 
 
 def _try(request: ConsoleRequest, scope: Scope, form: TryForm) -> tuple[Learnt | None, str]:
@@ -74,6 +80,8 @@ def _try(request: ConsoleRequest, scope: Scope, form: TryForm) -> tuple[Learnt |
         return None, TOO_OFTEN
     try:
         return _asked(scope, form), ""
+    except NotFound as problem:
+        return None, problem.detail
     except Unavailable as unavailable:
         return None, unavailable.reason
     except Unreadable as unreadable:

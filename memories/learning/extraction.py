@@ -26,6 +26,7 @@ from memories.learning.prompts import Line, without_injected
 from memories.models import Job, Memory
 from memories.store import build
 from memories.vocabulary import Review
+from memoryconsole.errors import NotFound
 from memoryconsole.ids import uuid7
 
 # Together with what is asked about them, well within what any model reads.
@@ -84,7 +85,10 @@ def run_extraction(scope: Scope, job: Job) -> None:
 
 
 def try_extraction(scope: Scope, source: Source, messages: Sequence[Message]) -> Learnt:
-    """What would be learnt from these messages, found out by learning it and taking everything back."""
+    """What would be learnt from these messages, found out by learning it and taking everything back.
+
+    Raises `NotFound` when their conversation is deleted meanwhile.
+    """
     learner = Scope(scope.instance, follow_up.LEARNER)
     window = Window(messages[-scope.instance.extraction_messages :], after=0, through=0)
     if not window.has_news:
@@ -93,6 +97,11 @@ def try_extraction(scope: Scope, source: Source, messages: Sequence[Message]) ->
     memories = [_memory(learner, source, fact, window.said) for fact in facts.kept]
     vectors = vectors_of(learner, memories) if memories else []
     with transaction.atomic():
+        # In the same order as when it is meant.
+        if memories:
+            take_turn(learner)
+        if source.conversation_id:
+            _hold(learner, source.conversation_id)
         outcomes = learn(learner, memories, vectors)
         transaction.set_rollback(True)
     return Learnt(outcomes, facts.skipped, tokens)
@@ -144,6 +153,13 @@ def fitting(messages: Iterable[Message], longest: int = LONGEST_WINDOW, *, least
             break
         found.append(message)
     return found
+
+
+def _hold(scope: Scope, conversation_id: UUID) -> None:
+    """It stays there until the transaction ends, or is gone already."""
+    rows = Conversation.objects.filter(instance=scope.instance, id=conversation_id)
+    if not rows.select_for_update(no_key=True).exists():
+        raise NotFound("This conversation has just been deleted.")
 
 
 def _pasted(instance: Instance, role: str, text: str, position: int) -> Message:

@@ -1,17 +1,22 @@
 """/conversations/try"""
 
+from typing import Any
+
 import pytest
 from django.test import Client
 
 from instances.models import Instance
+from memories.forgetting import forget
 from memories.models import Job, Memory
-from tests.factories import make_conversation, make_memory
+from tests.domain.looking import in_another_connection
+from tests.factories import make_conversation, make_memory, scope_of
 from tests.openai_server import OpenAIServer
 from tests.working import waiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("one_minute")]
 
 URL = "/conversations/try?instance=support-bot"
+FACT = {"content": "Dora lives in Munich", "category": "fact", "importance": 7}
 
 
 def test_a_pasted_text(alice: Client, support: Instance, openai: OpenAIServer) -> None:
@@ -66,6 +71,33 @@ def test_what_goes_wrong_is_said(alice: Client, support: Instance, openai: OpenA
     assert "does not accept the key" in alice.post(URL, {"text": "Hello"}).content.decode()
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("answer", [{"memories": [FACT]}, {"memories": []}])
+def test_a_conversation_that_is_forgotten_meanwhile(
+    alice: Client, support: Instance, openai: OpenAIServer, answer: Any
+) -> None:
+    conversation = make_conversation(support, "I live in Munich", "Noted", userId="dora")
+    openai.script(answer)
+    openai.meanwhile(lambda: in_another_connection(forget, scope_of(support), "dora"))
+    response = alice.post(URL, {"conversation": str(conversation.id)}, headers={"HX-Request": "true"})
+    assert response.status_code == 200
+    assert "This conversation has just been deleted." in response.content.decode()
+    assert Memory.objects.count() == 0
+
+
+def test_a_conversation_that_was_deleted_before_it_is_tried(
+    alice: Client, support: Instance, openai: OpenAIServer
+) -> None:
+    conversation = make_conversation(support, "I live in Munich", "Noted")
+    address = f"{URL}&conversation={conversation.id}"
+    assert alice.get(address).status_code == 200
+    conversation.delete()
+    page = alice.post(address, {"conversation": str(conversation.id)}, headers={"HX-Request": "true"})
+    assert (page.status_code, openai.requests) == (200, [])
+    assert "This conversation is not there to choose any more." in page.content.decode()
+    assert "I like tea" in alice.post(address, {"text": "user: I like tea"}).content.decode()
+
+
 def test_not_too_often(alice: Client, support: Instance, openai: OpenAIServer) -> None:
     for _ in range(10):
         alice.post(URL, {"text": "Hello"})
@@ -90,4 +122,4 @@ def test_access(alice: Client, support: Instance, sales: Instance) -> None:
     assert alice.get(f"{URL}&conversation={theirs.id}").status_code == 404
     assert alice.get("/conversations/try?instance=sales-bot").status_code == 404
     page = alice.post(URL, {"conversation": str(theirs.id)}).content.decode()
-    assert "Select a valid choice" in page
+    assert "This conversation is not there to choose any more." in page
