@@ -196,6 +196,11 @@ def test_lines_that_begin_with_brackets_are_a_list(bot: Instance) -> None:
     assert brought_in(make_instance(), "[[2025]] Bob likes coffee\n[[Alice]], likes tea\n").created == 2
 
 
+def test_tasks_with_a_box_to_tick_are_a_list(bot: Instance) -> None:
+    assert brought_in(bot, "[ ] Call Alice\n[x] Send the invoice\n").created == 2
+    assert brought_in(bot, "[ ]\n").rows == 0
+
+
 def nested(levels: int) -> str:
     return "[" * levels + "]" * levels
 

@@ -35,7 +35,8 @@ def format_of(start: bytes, name: str = "") -> Format:
 def is_document(text: str) -> bool:
     """One JSON value over all lines, a list or an object around a list, rather than an object on each line."""
     if text[:1] == "[":
-        return text.lstrip("[ \t\r\n")[:1] in ("{", '"', "]", "") or _is_list_in_list(text)
+        is_empty = not text.strip("[] \t\r\n")
+        return is_empty or text.lstrip("[ \t\r\n")[:1] in ("{", '"') or _is_list_in_list(text)
     if text[:1] != "{":
         return False
     first_line, head = text.partition("\n")[0], text[:200]
