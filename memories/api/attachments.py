@@ -9,7 +9,6 @@ from rest_framework.response import Response
 from typing_extensions import TypedDict
 
 from accounts.api_authentication import open_named
-from memories import audit
 from memories.attachments import attach, attachments_of, delete_attachment, find_attachment, parts_of_file
 from memories.file_types import TYPES
 from memories.models import Attachment
@@ -87,7 +86,6 @@ class OneAttachment(Endpoint):
         scope = open_named(request, data)
         read(Nothing, data)
         attachment = find_attachment(scope, id, attachmentId)
-        audit.note_private_reads(scope, [find_memory(scope, id)])
         return download(parts_of_file(attachment), name=attachment.name, content_type=attachment.content_type)
 
     @documented("deleteAttachment", "Remove a file for good", answers={200: AttachmentDeletedJson})

@@ -8,6 +8,7 @@ from rest_framework.response import Response
 from typing_extensions import TypedDict
 
 from accounts.api_authentication import open_named
+from memories.audit import note_private_reads
 from memories.draft import Name
 from memories.filters import Given
 from memories.paging import Order, name_of_list, read_cursor, write_cursor
@@ -81,7 +82,9 @@ class Recalling(Endpoint):
         data = body(request)
         scope = open_named(request, data)
         asked = read(RecallRequest, data)
-        return Response(recall_json(recall(scope, asked), scope.instance.slug, explain=asked.explain))
+        recalled = recall(scope, asked)
+        note_private_reads(scope, [given.memory for given in recalled.memories])
+        return Response(recall_json(recalled, scope.instance.slug, explain=asked.explain))
 
 
 class Recalls(Endpoint):

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from accounts.access import Scope
 from instances.models import Instance
+from memories.audit import note_private_reads
 from memories.filters import Filters, readable
 from memories.models import Memory, MemoryVersion, Procedure
 from memories.recall.account import Account, GivenLine
@@ -42,6 +43,7 @@ class Replay:
 def replay(scope: Scope, account: Account) -> Replay:
     ids = [line.memory_id for line in account.given]
     own = {memory.id: memory for memory in readable(scope).filter(id__in=ids)} if ids else {}
+    note_private_reads(scope, own.values())
     shared = shared_among(scope, [id for id in ids if id not in own])
     memories: dict[UUID, Known] = {**{id: (memory, None) for id, memory in own.items()}, **shared}
     earlier = _as_they_were(scope, list(own), account.at)

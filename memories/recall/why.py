@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from accounts.access import Scope
 from instances.models import Instance
+from memories.audit import note_private_reads
 from memories.filters import Filters, conditions, once_readable
 from memories.listing import lengths
 from memories.models import AuditEntry, Memory
@@ -69,7 +70,9 @@ def why(scope: Scope, account: Account, raw_memory_id: object) -> Why:
     if id is None or (memory is None and not since):
         raise NotFound("There is no such memory in this instance.")
     explained = _explained(scope, account, id, memory, since)
-    return replace(explained, memory=None if since else memory, origin=origin)
+    shown = None if since else memory
+    note_private_reads(scope, [shown] if shown else [])
+    return replace(explained, memory=shown, origin=origin)
 
 
 def _explained(scope: Scope, account: Account, id: UUID, memory: Memory | None, since: Sequence[Cause]) -> Why:

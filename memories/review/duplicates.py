@@ -115,6 +115,7 @@ def clusters(scope: Scope, groups: Sequence[Sequence[DuplicatePair]]) -> list[Cl
 def likenesses(scope: Scope, pairs: Sequence[DuplicatePair]) -> list[Likeness]:
     ids = {id for pair in pairs for id in (pair.first_id, pair.second_id)}
     memories = {memory.id: memory for memory in readable(scope).filter(id__in=ids)} if ids else {}
+    audit.note_private_reads(scope, memories.values())
     return [
         Likeness(pair, memories[pair.second_id], memories[pair.first_id])
         for pair in pairs

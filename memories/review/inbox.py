@@ -108,6 +108,7 @@ def reasons(scope: Scope, memories: Sequence[Memory]) -> list[Waiting]:
     others = {other.id: other for other in readable(scope).filter(id__in=ids)} if ids else {}
     pairs = [(memory.id, memory.conflicts_with_id) for memory in memories if memory.conflicts_with_id in others]
     near = cosines(scope, [(id, other) for id, other in pairs if other]) if pairs else {}
+    audit.note_private_reads(scope, [*memories, *others.values()])
     threshold = scope.instance.auto_approve_importance
     found = []
     for memory in memories:

@@ -9,7 +9,6 @@ from django.views.decorators.http import require_GET, require_POST
 
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance
-from memories import audit
 from memories.attachments import attach, delete_attachment, find_attachment, parts_of_file
 from memories.store import find_memory
 from memoryconsole.errors import Invalid
@@ -40,7 +39,6 @@ def attachment_new(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespo
 @about_instance
 def attachment_download(request: ConsoleRequest, scope: Scope, id: UUID, attachment_id: UUID) -> HttpResponseBase:
     attachment = find_attachment(scope, id, attachment_id)
-    audit.note_private_reads(scope, [find_memory(scope, id)])
     return download(parts_of_file(attachment), name=attachment.name, content_type=attachment.content_type)
 
 

@@ -15,6 +15,7 @@ from conversations.models import Conversation
 from instances.models import Instance
 from instances.warnings import warnings_for
 from memories.attachments import attachments_of
+from memories.audit import note_private_reads
 from memories.deletion import Receipt, delete_memory, parts_of
 from memories.draft import MemoryChanges
 from memories.embedding.embedder import model_of
@@ -87,7 +88,9 @@ def memory_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
 
 def _successor(scope: Scope, memory: Memory) -> Memory | None:
     """What took its place, if the reader may see that one."""
-    return readable(scope).filter(id=memory.superseded_by_id).first() if memory.superseded_by_id else None
+    found = readable(scope).filter(id=memory.superseded_by_id).first() if memory.superseded_by_id else None
+    note_private_reads(scope, [found] if found else [])
+    return found
 
 
 def _similar(scope: Scope, memory: Memory) -> list[tuple[Memory, float]]:

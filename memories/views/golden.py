@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, wants_fragment
 from instances.store import InstanceChanges, change_instance
+from memories.audit import note_private_reads
 from memories.filters import readable
 from memories.models import Memory
 from memories.recall.golden import (
@@ -170,7 +171,9 @@ def _settings(request: ConsoleRequest) -> tuple[RecallSettings, Invalid | None]:
 
 def _memories(scope: Scope, goldens: Sequence[Golden]) -> dict[UUID, Memory]:
     ids = {id for golden in goldens for id in [*golden.expected, *golden.unexpected]}
-    return {memory.id: memory for memory in readable(scope).filter(id__in=ids)} if ids else {}
+    found = {memory.id: memory for memory in readable(scope).filter(id__in=ids)} if ids else {}
+    note_private_reads(scope, found.values())
+    return found
 
 
 def _draft(request: ConsoleRequest, golden: Golden) -> GoldenDraft:

@@ -14,6 +14,7 @@ from django_htmx.http import replace_url
 
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from memories.audit import note_private_reads
 from memories.filters import Filters, readable
 from memories.models import Memory
 from memories.owners import known_owners
@@ -231,6 +232,7 @@ def _picture(
     changed: set[UUID] | None = None,
     is_complete: bool = True,
 ) -> Picture:
+    note_private_reads(scope, memories.values())
     marks = marks_for(scope, account.query, account.user_id)
 
     def row(line: GivenLine | DroppedLine) -> Row:
@@ -268,6 +270,7 @@ def _question(scope: Scope, query: QueryDict, account: Account | None) -> Questi
     raw_id = query.get("memory", "") or (text if parse_id(text) else "")
     if not raw_id:
         found = search(scope, text, Filters(include_superseded=True), limit=SUGGESTED, typing=True).hits if text else []
+        note_private_reads(scope, [hit.memory for hit in found])
         return Question(text, [hit.memory for hit in found])
     if account is None:
         return _waiting(scope, text, raw_id)

@@ -4,14 +4,17 @@ import csv
 import io
 import json
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.test import Client
 
 from instances.models import Instance
 from memories.deletion import delete_memory
-from memories.models import AuditEntry
-from tests.factories import make_memories, make_memory, scope_of
+from memories.models import AuditEntry, Memory
+from memories.recall.golden import mark
+from memories.recall.recalling import RecallRequest, recall
+from tests.factories import make_memories, make_memory, make_pair, make_waiting, scope_of
 
 pytestmark = pytest.mark.django_db
 URL = "/audit?instance=support-bot"
@@ -143,3 +146,67 @@ def test_search_alone_is_noted_too(superadmin: Client, support: Instance) -> Non
     memory = make_memory(support, "Bob's secret text", visibility="private", owner="bob")
     superadmin.get("/memory?instance=support-bot&search=secret")
     assert AuditEntry.objects.get(action="read_private").memory_ids == [memory.id]
+
+
+def private(support: Instance, content: str = "Bob's secret text") -> Memory:
+    return make_memory(support, content, visibility="private", owner="bob")
+
+
+def noted() -> set[UUID]:
+    return {id for entry in AuditEntry.objects.filter(action="read_private") for id in entry.memory_ids}
+
+
+@pytest.mark.parametrize(
+    "page", ["/recall?instance=support-bot&userId=bob&query=secret", "/recall?instance=support-bot&ask=secret"]
+)
+def test_recall_is_noted_too(superadmin: Client, support: Instance, page: str) -> None:
+    memory = private(support)
+    assert "secret text" in text(superadmin.get(page))
+    assert noted() == {memory.id}
+
+
+def test_so_is_a_recall_through_the_api(superadmin: Client, support: Instance) -> None:
+    memory = private(support)
+    asked = {"instanceId": "support-bot", "userId": "bob", "query": "secret"}
+    assert "secret text" in text(superadmin.post("/api/v1/recall", asked, content_type="application/json"))
+    assert noted() == {memory.id}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "/recall/{id}?instance=support-bot",
+        "/api/v1/recalls/{id}?instanceId=support-bot",
+        "/api/v1/recalls/{id}/why?instanceId=support-bot&memoryId={memory}",
+    ],
+)
+def test_so_is_a_recall_of_the_past(superadmin: Client, support: Instance, page: str) -> None:
+    memory = private(support)
+    past = recall(scope_of(support), RecallRequest(query="secret", user_id="bob"))
+    assert "secret text" in text(superadmin.get(page.format(id=past.id, memory=memory.id)))
+    assert noted() == {memory.id}
+
+
+def test_so_is_what_a_golden_query_expects(superadmin: Client, support: Instance) -> None:
+    memory = private(support)
+    mark(scope_of(support), query="What is it?", user_id="bob", raw_memory_id=memory.id, expected=True)
+    assert "secret text" in text(superadmin.get("/recall/golden?instance=support-bot"))
+    assert noted() == {memory.id}
+
+
+@pytest.mark.parametrize("page", ["/memory/review?instance=support-bot", "/api/v1/reviews?instanceId=support-bot"])
+def test_so_is_what_waits_for_review(superadmin: Client, support: Instance, page: str) -> None:
+    known = private(support)
+    new = make_waiting(support, "A new secret text", known, visibility="private", owner="bob")
+    assert "new secret text" in text(superadmin.get(page))
+    assert noted() == {known.id, new.id}
+
+
+@pytest.mark.parametrize(
+    "page", ["/memory/duplicates?instance=support-bot", "/api/v1/duplicates?instanceId=support-bot"]
+)
+def test_so_are_duplicates(superadmin: Client, support: Instance, page: str) -> None:
+    first, second = private(support), private(support, "The secret text of Bob")
+    make_pair(first, second)
+    assert "secret text" in text(superadmin.get(page))
+    assert noted() == {first.id, second.id}
