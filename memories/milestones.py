@@ -12,7 +12,7 @@ from django.db import connection, transaction
 
 from accounts.access import Scope
 from memories.filters import Filters
-from memories.models import Milestone
+from memories.models import MemoryCount, Milestone
 from memories.paging import Order, Place
 
 STEP = 1000
@@ -49,6 +49,9 @@ def milestone_finder(scope: Scope, filters: Filters, order: Order, total: int) -
     narrowed = filters.narrowing().keys()
     if total < WORTH_MARKING or not narrowed <= {"category"} or (narrowed and "importance" in order.columns):
         return lambda offset: None
+    # Private memories are counted along: a reader who may not see all of them has a shorter list.
+    if scope.private_memories_of is not None and _has_private(scope):
+        return lambda offset: None
     series = filters.category or ("importance" if "importance" in order.columns else "all")
 
     def find(offset: int) -> Place | None:
@@ -61,3 +64,7 @@ def milestone_finder(scope: Scope, filters: Filters, order: Order, total: int) -
         return Place(total - found.ordinal if order.descending else found.ordinal - 1, key)
 
     return find
+
+
+def _has_private(scope: Scope) -> bool:
+    return MemoryCount.objects.filter(instance=scope.instance, private=True).exists()

@@ -2,14 +2,14 @@
 
 import pytest
 
-from accounts.access import Scope
+from accounts.access import Scope, actor_of_user
 from memories import milestones
 from memories.filters import Filters
 from memories.jobs import mark_milestones
 from memories.listing import ORDERS, list_page
 from memories.models import Milestone
 from memories.paging import Place
-from tests.factories import make_instance, make_memories, make_memory, scope_of
+from tests.factories import make_instance, make_memories, make_memory, make_user, scope_of
 
 pytestmark = pytest.mark.django_db
 
@@ -64,6 +64,16 @@ def test_a_list_is_marked_again_only_when_its_length_changed(scope: Scope) -> No
     mark_milestones(timestamp=0)
     assert first.isdisjoint(Milestone.objects.values_list("id", flat=True))
     assert Milestone.objects.exclude(instance=scope.instance).count() == 0
+
+
+def test_a_reader_misses_nothing_beside_private_memories_of_others(scope: Scope) -> None:
+    for _ in range(4):
+        make_memories(scope.instance, 15, visibility="private", owner="bob")
+        make_memories(scope.instance, 15)
+    mark_milestones(timestamp=0)
+    reader = scope_of(scope.instance, actor_of_user(make_user("alice", scope.instance)))
+    pages = [contents(reader, "newest", number, total=240) for number in range(1, 36)]
+    assert len({content for page in pages for content in page}) == 240
 
 
 def test_other_filters_and_short_lists_have_none(scope: Scope) -> None:
