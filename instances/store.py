@@ -1,5 +1,7 @@
 """Making, changing and deleting instances."""
 
+import unicodedata
+from hashlib import sha256
 from typing import Annotated
 
 from django.core.exceptions import ValidationError
@@ -21,6 +23,7 @@ from memoryconsole.inputs import Fraction, Input, Number, Text
 
 Label = Annotated[Text, StringConstraints(min_length=1, max_length=100)]
 Key = Annotated[Text, StringConstraints(max_length=500)]
+LONGEST_SLUG = 64
 NOT_A_KEY = "This does not look like an API key."
 
 
@@ -128,7 +131,12 @@ def team_named(team: str, organisation: str) -> Team:
 
 
 def _slug(name: str) -> str:
-    return slugify(name)[:64].strip("-") or "default"
+    """Names that differ in case, accents or signs alone are the same. What a slug cannot say becomes a number in it, or
+    all names in other scripts would be one."""
+    slug, folded = slugify(name).strip("-_"), unicodedata.normalize("NFKD", name)
+    is_said = slug and len(slug) <= LONGEST_SLUG and not any(c.isalnum() and not c.isascii() for c in folded)
+    number = sha256(folded.casefold().encode()).hexdigest()[:16]
+    return slug if is_said else f"{slug[: LONGEST_SLUG - 17]}-{number}".lstrip("-")
 
 
 def languages() -> list[str]:

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import AccountEvent
-from instances.models import Instance, Organisation
+from instances.models import Instance, Organisation, Team
 from memories.models import Memory
 from tests.api.calling import Caller, signed_in
 from tests.factories import make_conversation, make_instance, make_key, make_memories, make_memory, make_user
@@ -172,6 +172,24 @@ def test_taken_slug(admin: Caller, support: Instance) -> None:
     assert answer.json["errors"] == {"slug": ["An instance with this slug exists already."]}
     assert Instance.objects.get().name == "support-bot"
     assert not Organisation.objects.filter(name="Acme").exists()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("株式会社", "Яндекс"), ("株式会社", "default"), ("Альфа 2", "Бета 2"), ("A" * 64 + " one", "A" * 64 + " two")],
+)
+def test_other_names_are_other_organisations(one: str, other: str, admin: Caller) -> None:
+    for slug, name in (("first", one), ("second", other)):
+        answer = admin.post("/api/v1/instances", {"slug": slug, "organisation": name, "team": name})
+        assert (answer.json["instance"]["organisation"], answer.json["instance"]["team"]) == (name, name)
+    assert Organisation.objects.count() == Team.objects.count() == 2
+
+
+@pytest.mark.parametrize("again", ["Müller & Söhne", "müller söhne", "Muller Sohne"])
+def test_the_same_name_is_the_same_organisation(again: str, admin: Caller) -> None:
+    for slug, name in (("first", "Müller & Söhne"), ("second", again)):
+        assert admin.post("/api/v1/instances", {"slug": slug, "organisation": name}).status == 201
+    assert Organisation.objects.count() == 1
 
 
 def test_slug_cannot_be_changed(admin: Caller, support: Instance) -> None:
