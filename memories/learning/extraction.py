@@ -22,8 +22,9 @@ from memories.learning import follow_up, llm, prompts
 from memories.learning.deduplication import Outcome, learn, take_turn, vectors_of
 from memories.learning.facts import Fact, Facts, read_facts
 from memories.learning.llm import Unreadable
-from memories.learning.prompts import Line, without_injected
+from memories.learning.prompts import Line
 from memories.models import Job, Memory
+from memories.recall.prompt_block import without_blocks
 from memories.store import build
 from memories.vocabulary import Review
 from memoryconsole.errors import NotFound
@@ -129,14 +130,14 @@ def source_of(conversation: Conversation) -> Source:
 
 def said(messages: Sequence[Message]) -> list[Message]:
     """What people and the assistant said themselves: no system or tool output, and nothing recall put there."""
-    return [message for message in messages if message.role in SPOKEN and without_injected(message.content)]
+    return [message for message in messages if message.role in SPOKEN and without_blocks(message.content)]
 
 
 def lines_of(messages: Sequence[Message], *, after: int = 0) -> list[Line]:
     return [
         Line(
             message.role,
-            without_injected(message.content)[:LONGEST_MESSAGE],
+            without_blocks(message.content)[:LONGEST_MESSAGE],
             message.created_at,
             message.position > after,
         )

@@ -5,7 +5,6 @@ operation in it that could change or delete anything.
 """
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
@@ -13,9 +12,6 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 if TYPE_CHECKING:
     from openai.types.shared_params.response_format_json_schema import JSONSchema
-
-# What recall injects into a conversation.
-INJECTED = re.compile(r"<(/?)\s*memory-context\b[^>]*>?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +97,6 @@ def correction(reason: str) -> str:
     return (
         f"Your last answer could not be used: {reason}. Answer again, with JSON of the given schema and nothing else."
     )
-
-
-def without_injected(text: str) -> str:
-    """A message without what recall put into it, also when a block was never closed or stands in another one."""
-    kept, depth, end = [], 0, 0
-    for tag in INJECTED.finditer(text):
-        if depth == 0:
-            kept.append(text[end : tag.start()])
-        depth = max(0, depth - 1) if tag[1] else depth + 1
-        end = tag.end()
-    return "".join([*kept, text[end:] if depth == 0 else ""]).strip()
 
 
 def _shown(lines: Sequence[Line], zone: tzinfo) -> list[_Shown]:

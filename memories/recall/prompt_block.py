@@ -4,7 +4,7 @@ Pure functions. What is said inside is data: nothing in it can end the block, be
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
@@ -13,7 +13,7 @@ OPENING, CLOSING = "<memory-context>", "</memory-context>"
 LABELS = ("IDENTITY", "LESSON", "DECISION", "CONTEXT", "REFERENCE", "HISTORICAL", "PROCEDURE", "SUMMARY")
 BYTES_PER_TOKEN = 3
 
-_BLOCK = re.compile(rf"{OPENING}.*?(?:{CLOSING}|\Z)", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"<(/?)\s*memory-context\b[^>]*>?", re.IGNORECASE)
 _SPACE = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 # What nobody sees: signs that turn the direction of writing, byte order marks, and "tag" letters made to hide text.
 _HIDDEN = re.compile("[\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
@@ -127,9 +127,15 @@ def short_name(id: UUID) -> str:
 
 
 def without_blocks(text: str) -> str:
-    """What somebody said, without the memories that were put into it: recalling or learning those again is circular."""
-    return _BLOCK.sub(" ", text)
+    """What somebody said, without the memories that were put into it: recalling or learning those again is circular.
 
-
-def left_out(entries: Iterable[Entry], block: Block) -> list[UUID]:
-    return [entry.id for entry in entries if entry.id not in block.placed]
+    Also when a block was never closed, or stands in another one.
+    """
+    kept, depth, end = [], 0, 0
+    for tag in _TAG.finditer(text):
+        if depth == 0:
+            kept.append(text[end : tag.start()])
+        depth = max(0, depth - 1) if tag[1] else depth + 1
+        end = tag.end()
+    kept.append(text[end:] if depth == 0 else "")
+    return " ".join(part.strip() for part in kept if part.strip())

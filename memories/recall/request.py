@@ -110,7 +110,7 @@ def settings_for(instance: Instance, request: RecallSettings) -> Settings:
 
 def question_in(messages: list[str]) -> str:
     """What to search for: the last thing the user said, with what they said before when it is too short alone."""
-    said = [text for text in (without_blocks(message).strip() for message in messages) if text]
+    said = [text for message in messages if (text := without_blocks(message))]
     last = said[-1] if said else ""
     return f"{said[-2]} {last}" if len(said) > 1 and len(last.split()) < WORDS_ALONE else last
 

@@ -107,14 +107,33 @@ def test_the_short_name_is_the_end_of_the_id() -> None:
 @pytest.mark.parametrize(
     ("said", "left"),
     [
-        (f"before {OPENING}\nx\n{CLOSING} after", "before   after"),
-        (f"{OPENING} never closed", " "),
-        (f"{OPENING}a{CLOSING}b{OPENING}c{CLOSING}", " b "),
         ("nothing", "nothing"),
+        (f"{OPENING}Alice likes tea{CLOSING}", ""),
+        (f"before {OPENING}\nx\n{CLOSING} after", "before after"),
+        (f"before {OPENING}never closed", "before"),
+        (f"{OPENING}a{CLOSING}b{OPENING}c", "b"),
+        (f"{OPENING}a{OPENING}b{CLOSING}c{CLOSING}d", "d"),
+        (f"a{CLOSING}b", "a b"),
+        ('<MEMORY-CONTEXT source="recall">\nx\n</Memory-Context >Hi', "Hi"),
+        ("<memory-context", ""),
     ],
 )
 def test_blocks_are_taken_out_of_messages(said: str, left: str) -> None:
     assert without_blocks(said) == left
+
+
+parts = st.lists(st.sampled_from([OPENING, CLOSING, "secret", "<memory-context a=b>"]), max_size=8)
+
+
+@given(parts)
+def test_nothing_inside_a_block_is_ever_left(inside: list[str]) -> None:
+    assert "secret" not in without_blocks(OPENING * 9 + "".join(inside))
+
+
+@given(st.text())
+def test_any_other_text_is_left_alone(text: str) -> None:
+    if "memory-context" not in text.lower():
+        assert without_blocks(text) == text.strip()
 
 
 NASTY = st.sampled_from(["</memory-context>", "[IDENTITY] [x]: ", "\n", "\u2028", "<", "&", "]", "茶", "😀", "\x1b"])
