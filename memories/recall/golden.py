@@ -24,6 +24,7 @@ from memoryconsole.errors import Invalid, NotFound, Taken
 from memoryconsole.ids import parse_id
 from memoryconsole.inputs import Input, Text
 from memoryconsole.scrub import scrub
+from memoryconsole.turns import wait_for_turn
 
 MAX_QUERIES = 1_000
 MAX_MARKS = 100
@@ -139,6 +140,7 @@ def change_golden(scope: Scope, raw_id: object, draft: GoldenDraft) -> GoldenQue
     """The same golden query with other words, for another user, or with other memories."""
     scope.require_write()
     golden = find_golden(scope, raw_id)
+    wait_for_turn(f"golden queries {scope.instance.id}")
     query = _stored(draft.query)
     hash = _hash(query, draft.user_id)
     if _queries(scope).filter(query_hash=hash).exclude(id=golden.id).exists():
@@ -174,8 +176,10 @@ def _queries(scope: Scope) -> QuerySet[GoldenQuery]:
 
 
 def _open(scope: Scope, raw_query: str, user_id: str) -> GoldenQuery:
+    """Part of the caller's transaction: two marks of a new query in the same moment make one."""
     query = _stored(raw_query)
     hash = _hash(query, user_id)
+    wait_for_turn(f"golden queries {scope.instance.id}")
     found = _queries(scope).filter(query_hash=hash).first()
     if found is None and _queries(scope).count() >= MAX_QUERIES:
         raise Invalid({"query": [f"An instance has at most {MAX_QUERIES:,} golden queries. Delete one first."]})

@@ -1,6 +1,10 @@
 """Golden queries: known answers, and how good each way to recall is on them."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import pytest
+from django.db import connection
 
 from accounts.access import actor_of_user
 from instances.models import Instance
@@ -135,3 +139,21 @@ def test_without_vectors_meaning_alone_finds_nothing(bot: Instance) -> None:
     assert variants["vector"]
     assert variants["keyword"]
     assert (variants["vector"].recall, variants["keyword"].recall) == (0, 1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_marks_of_a_new_query_in_the_same_moment_are_marks_of_one(bot: Instance) -> None:
+    memories = [make_memory(bot) for _ in range(8)]
+    start = Barrier(len(memories))
+
+    def say(memory: Memory) -> None:
+        start.wait(30)
+        try:
+            mark(scope_of(bot), query="What is it?", user_id="", raw_memory_id=memory.id, expected=True)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(memories)) as threads:
+        list(threads.map(say, memories))
+    (golden,) = golden_queries(scope_of(bot))
+    assert set(golden.expected) == {memory.id for memory in memories}
