@@ -9,7 +9,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.access import Scope, open_instance, require_superadmin
-from accounts.pages import ConsoleRequest, actor_of, superadmins_only, wants_fragment
+from accounts.pages import ConsoleRequest, actor_of, render_part, superadmins_only, wants_fragment
 from instances.forms import DeleteForm, NewInstanceForm, SettingsForm
 from instances.listing import contents_of, demo_instances, free_slug, list_instances
 from instances.providers import provider_for, why_key_fails
@@ -41,8 +41,7 @@ def instance_new(request: ConsoleRequest) -> HttpResponse:
         else:
             messages.success(request, f"{instance.name} is ready. Now give its engine an API key under API keys.")
             return redirect(f"/instances/{instance.slug}/settings")
-    template = "instances/new.html#slug" if wants_fragment(request) else "instances/new.html"
-    return render(request, template, {"form": form})
+    return render_part(request, "instances/new.html", "slug", {"form": form})
 
 
 @require_GET
@@ -105,8 +104,7 @@ def demo_remove(request: ConsoleRequest) -> HttpResponse:
         gone = remove_demo(actor_of(request))
         messages.success(request, f"The demo is removed, {_counted(gone)}.")
         return redirect("/instances")
-    template = "instances/remove_demo.html#question" if wants_fragment(request) else "instances/remove_demo.html"
-    return render(request, template, {"demo": demo_instances()})
+    return render_part(request, "instances/remove_demo.html", "question", {"demo": demo_instances()})
 
 
 def _open(request: ConsoleRequest, slug: str) -> Scope:

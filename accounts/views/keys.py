@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from accounts.access import instances_of
 from accounts.forms import KeyForm
 from accounts.keys import create_key, find_key, keys_seen_by, revoke_key, state_of
-from accounts.pages import ConsoleRequest, actor_of, wants_fragment
+from accounts.pages import ConsoleRequest, actor_of, render_part
 from memoryconsole.errors import Conflict, Invalid
 from memoryconsole.forms import add_problem
 from memoryconsole.ids import parse_id, uuid7
@@ -62,5 +62,4 @@ def key_revoke(request: ConsoleRequest, id: UUID) -> HttpResponse:
         revoke_key(actor, id)
         messages.success(request, f"“{key.name}” is revoked. Programs that use it get 401 from now on.")
         return redirect("/keys")
-    template = "accounts/key_revoke.html#question" if wants_fragment(request) else "accounts/key_revoke.html"
-    return render(request, template, {"key": key})
+    return render_part(request, "accounts/key_revoke.html", "question", {"key": key})

@@ -116,9 +116,7 @@ def _decide(request: ConsoleRequest, scope: Scope, found: Likeness, form: MergeF
 
 def _ask(request: ConsoleRequest, found: Likeness, form: MergeForm) -> HttpResponse:
     context = {"found": found, "form": form, "list_url": _list_url(request)}
-    if not wants_fragment(request):
-        return render(request, "memories/duplicate_merge.html", context)
-    response = render(request, "memories/duplicate_merge.html#question", context)
+    response = render_part(request, "memories/duplicate_merge.html", "question", context)
     if request.method == "POST":  # the row stays, the question is asked again
         response["HX-Retarget"], response["HX-Reswap"] = "#dialog", "innerHTML"
     return response

@@ -10,7 +10,7 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.access import Scope, instances_of
-from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from accounts.pages import ConsoleRequest, about_instance, render_part, wants_fragment
 from conversations.models import Conversation
 from instances.models import Instance
 from instances.warnings import warnings_for
@@ -189,8 +189,7 @@ def memory_delete(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
         "list_url": _list_url(request, scope),
         "back": request.GET.urlencode(),
     }
-    template = "memories/delete.html#question" if wants_fragment(request) else "memories/delete.html"
-    return render(request, template, context)
+    return render_part(request, "memories/delete.html", "question", context)
 
 
 def _tag(raw: str) -> str:

@@ -7,7 +7,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from accounts.pages import ConsoleRequest, about_instance, render_part, wants_fragment
 from memories.embedding.backfill import ask_for_embedding, find_job
 from memories.embedding.embedder import model_of
 from memories.filters import IS_NOT_EMBEDDED, readable
@@ -67,5 +67,4 @@ def memory_embed(request: ConsoleRequest, scope: Scope) -> HttpResponse:
 @about_instance
 def memory_job(request: ConsoleRequest, scope: Scope, id: str) -> HttpResponse:
     job = find_job(scope, id)
-    template = "memories/embedding.html#line" if wants_fragment(request) else "memories/embedding.html"
-    return render(request, template, {"embedding": replace(embedding_of(scope), job=job)})
+    return render_part(request, "memories/embedding.html", "line", {"embedding": replace(embedding_of(scope), job=job)})

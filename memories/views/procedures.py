@@ -12,7 +12,7 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET, require_http_methods
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, wants_fragment
 from memories.paging import page_of
 from memories.procedures.matching import matches
 from memories.procedures.store import (
@@ -106,10 +106,8 @@ class ProcedureForm(forms.Form):
 def procedure_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     text = request.GET.get("match", "").replace("\x00", " ").strip()[:MAX_CHARACTERS]
     rows = procedures_of(scope)
-    number = request.GET.get("page", "1")
-    number = number if number.isdecimal() and len(number) <= 6 else "1"
     context = {
-        "page": page_of(rows, MOST_USED, number=int(number), size=SIZE, total=rows.count()),
+        "page": page_of(rows, MOST_USED, number=page_number(request), size=SIZE, total=rows.count()),
         "text": text,
         "max_text": MAX_CHARACTERS,
         "matches": matches(scope, text, limit=TRIED) if text else [],
@@ -170,8 +168,7 @@ def procedure_delete(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRes
         delete_procedure(scope, id)
         messages.success(request, f"Deleted “{procedure.name}”.")
         return redirect(f"/procedures?instance={scope.instance.slug}")
-    fragment = "#question" if wants_fragment(request) else ""
-    return render(request, f"procedures/delete.html{fragment}", {"procedure": procedure})
+    return render_part(request, "procedures/delete.html", "question", {"procedure": procedure})
 
 
 def _is_saving(request: ConsoleRequest) -> bool:
@@ -186,9 +183,5 @@ def _rearranged(request: ConsoleRequest, form: ProcedureForm, **context: Any) ->
 
 
 def _shown(request: ConsoleRequest, form: ProcedureForm, **context: Any) -> HttpResponse:
-    fragment = "#steps" if wants_fragment(request) else ""
-    return render(
-        request,
-        f"procedures/edit.html{fragment}",
-        {"form": form, "max_step": MAX_STEP, "may_add": len(form.steps) < MAX_STEPS, **context},
-    )
+    context |= {"form": form, "max_step": MAX_STEP, "may_add": len(form.steps) < MAX_STEPS}
+    return render_part(request, "procedures/edit.html", "steps", context)

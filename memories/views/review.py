@@ -135,9 +135,7 @@ def _ask(request: ConsoleRequest, found: Waiting, action: str, form: ReviewForm 
     if form is None or (action == "merge" and found.other is None):
         return redirect(_list_url(request))
     context: dict[str, Any] = {"waiting": found, "form": form, "action": action, "list_url": _list_url(request)}
-    if not wants_fragment(request):
-        return render(request, "memories/review_one.html", context)
-    response = render(request, "memories/review_one.html#question", context)
+    response = render_part(request, "memories/review_one.html", "question", context)
     if request.method == "POST":  # the row stays, the question is asked again
         response["HX-Retarget"], response["HX-Reswap"] = "#dialog", "innerHTML"
     return response

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from accounts.pages import ConsoleRequest, about_instance, render_part
 from memories.models import Job
 from memories.transfer import uploads
 from memories.transfer.exporting import CONTENT_TYPES, Format, export
@@ -74,8 +74,7 @@ def memory_import_job(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRe
         "is_going_on": job.state in UNFINISHED,
         "percent": job.done * 100 // job.total if job.total else 0,
     }
-    fragment = "#state" if wants_fragment(request) else ""
-    return render(request, f"memories/import_job.html{fragment}", context)
+    return render_part(request, "memories/import_job.html", "state", context)
 
 
 @require_POST
