@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from accounts.access import Scope
 from conversations.models import Conversation, Message
-from memories import audit, indexing
+from memories import audit, expiry, indexing
 from memories.embedding.backfill import embed_soon
 from memories.inserting import insert_many, new_rows
 from memories.models import Memory
@@ -35,6 +35,7 @@ from memories.vocabulary import Status
 from memoryconsole.errors import Invalid
 from memoryconsole.ids import parse_id, time_of, uuid7, uuid7_at
 from memoryconsole.inputs import read
+from memoryconsole.turns import wait_for_turn
 
 BATCH = 1_000
 BATCH_BYTES = 16 * 1024 * 1024
@@ -215,7 +216,9 @@ def _store(scope: Scope, candidates: Sequence[Candidate], started: datetime, *, 
     report = Report()
     with transaction.atomic():
         if not dry_run:
-            _one_at_a_time(scope)
+            # Two imports into one instance, a batch each: neither misses what the other has just stored.
+            wait_for_turn(f"import {scope.instance.id}")
+            expiry.release_keys(scope, [each.memory.key for each in candidates])
         added = list(_new(_Known(scope, candidates, started), candidates, report))
         _drop_links(scope, added, report)
         report.created += len(added)
@@ -224,35 +227,31 @@ def _store(scope: Scope, candidates: Sequence[Candidate], started: datetime, *, 
     return report
 
 
-def _one_at_a_time(scope: Scope) -> None:
-    """Two imports into one instance take turns, a batch each: neither misses what the other has just stored."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"import {scope.instance.id}"])
-
-
 # The statistics do not know yet what an import has stored: to PostgreSQL the instance is empty, and reading all of it
 # as good as any index. Only an order that no other index has makes it take the right one, for each row by itself.
-# Nobody learns by importing what is in memories they may not read.
+# Nobody learns by importing what is in memories they may not read, and what has expired is as good as gone.
+UNEXPIRED = "(expires_at IS NULL OR expires_at > statement_timestamp())"
 KNOWN_IDS = """
 SELECT m.id FROM unnest(%(ids)s::uuid[]) AS wanted (id) CROSS JOIN LATERAL (
     SELECT id FROM memories_memory
     WHERE instance_id = %(instance)s AND id BETWEEN wanted.id AND wanted.id ORDER BY id
 ) m
 """
-KNOWN_KEYS = """
+KNOWN_KEYS = f"""
 SELECT m.owner, m.key, m.content_hash FROM unnest(%(owners)s::text[], %(keys)s::text[]) AS wanted (owner, key)
 CROSS JOIN LATERAL (
     SELECT owner, key, content_hash FROM memories_memory
     WHERE instance_id = %(instance)s AND status = 'active' AND NOT key = ''
-      AND owner = wanted.owner AND key BETWEEN wanted.key AND wanted.key ORDER BY key
+      AND owner = wanted.owner AND key BETWEEN wanted.key AND wanted.key AND {UNEXPIRED} ORDER BY key
 ) m
 """
-KNOWN_TEXTS = """
+KNOWN_TEXTS = f"""
 SELECT m.content_hash, m.owner, m.last_seen_at = %(started)s FROM unnest(%(hashes)s::bytea[]) AS wanted (content_hash)
 CROSS JOIN LATERAL (
     SELECT content_hash, owner, last_seen_at FROM memories_memory
     WHERE instance_id = %(instance)s AND content_hash BETWEEN wanted.content_hash AND wanted.content_hash
-      AND (%(reader)s::text IS NULL OR visibility <> 'private' OR owner = %(reader)s::text) ORDER BY content_hash
+      AND (%(reader)s::text IS NULL OR visibility <> 'private' OR owner = %(reader)s::text) AND {UNEXPIRED}
+    ORDER BY content_hash
 ) m
 """
 

@@ -365,6 +365,17 @@ def test_credentials_are_replaced_and_expired_ones_left_out(bot: Instance) -> No
     assert "hunter22" not in str(contents(bot))
 
 
+def test_what_has_expired_here_and_is_not_purged_yet_is_not_there_already(bot: Instance) -> None:
+    make_memory(bot, "Ann likes tea", key="drink")
+    make_memory(bot, "Ann lives in Bern")
+    Memory.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    rows = lines({"content": "Ann likes tea", "key": "drink"}, {"content": "Ann lives in Bern"})
+    assert told(brought_in(bot, rows, dry_run=True)) == {"rows": 2, "created": 2}
+    assert told(brought_in(bot, rows)) == {"rows": 2, "created": 2}
+    jobs.purge_all_expired(timestamp=0)
+    assert contents(bot) == ["Ann likes tea", "Ann lives in Bern"]
+
+
 def test_an_empty_file(bot: Instance) -> None:
     for empty in ("", "\n\n", "[]", "content\n"):
         assert told(brought_in(bot, empty)) == {}
