@@ -162,8 +162,7 @@ def embed_pending(scope: Scope, *, limit: int | None = None, progress: Progress 
     model = model_of(instance)
     if not model:
         return 0
-    if not instance.embedding_model:
-        _begin(instance, model)
+    begin_with(instance, model)
     generation = generation_for(instance, model)
     looking, done = Missing(instance, generation), 0
     for made in embed_batches(instance, generation, _batches(looking, limit)):
@@ -208,8 +207,7 @@ def store_vectors(scope: Scope, vectors: Mapping[UUID, Vector], model: str) -> N
     """Vectors of `model` that are there before their memories, in the transaction that writes these, which are one
     chunk each."""
     instance = scope.instance
-    if not instance.embedding_model:
-        _begin(instance, model)
+    begin_with(instance, model)
     if not vectors or instance.embedding_model != model:
         return
     store_by_memory(instance, instance.embedding_generation, vectors)
@@ -242,10 +240,11 @@ def _wanted(instance: Instance) -> int:
     return generation_for(instance, model_of(instance) or instance.embedding_model)
 
 
-def _begin(instance: Instance, model: str) -> None:
-    """The first vectors of an instance are searched as they come."""
-    Instance.objects.filter(id=instance.id, embedding_model="").update(embedding_model=model)
-    instance.refresh_from_db(fields=["embedding_model", "embedding_generation"])
+def begin_with(instance: Instance, model: str) -> None:
+    """The first vectors of an instance say which model it uses, and are searched as they come."""
+    if not instance.embedding_model:
+        Instance.objects.filter(id=instance.id, embedding_model="").update(embedding_model=model)
+        instance.refresh_from_db(fields=["embedding_model", "embedding_generation"])
 
 
 def _finish(scope: Scope, generation: int, model: str) -> None:

@@ -17,7 +17,7 @@ from memories import audit
 from memories.filters import Filters, matching
 from memories.models import Memory, MemoryVersion
 from memories.paging import Order
-from memories.presenting import memory_json, version_json
+from memories.presenting import VersionJson, memory_json, version_json
 from memories.transfer.formats import table
 from memoryconsole.connections import release_connection
 from memoryconsole.reading import columns_of, rows_found, rows_of
@@ -93,10 +93,9 @@ WHERE v.instance_id = %(instance)s AND v.memory_id = ANY(%(ids)s) ORDER BY v.mem
 
 def _add_versions(scope: Scope, memories: Sequence[Memory], rows: Sequence[dict[str, Any]]) -> None:
     named = {"instance": scope.instance.id, "ids": [memory.id for memory in memories]}
-    found: dict[UUID, list[dict[str, Any]]] = {}
+    found: dict[UUID, list[VersionJson]] = {}
     for version in rows_found(MemoryVersion, VERSIONS, named):
-        source = {"sourceMessageId": str(version.source_message_id)} if version.source_message_id else {}
-        found.setdefault(version.memory_id, []).append({**version_json(version), **source})
+        found.setdefault(version.memory_id, []).append(version_json(version))
     for memory, row in zip(memories, rows, strict=True):
         if memory.id in found:
             row["versions"] = found[memory.id]

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import connection
 
 from accounts.access import Scope
-from instances.models import Instance
+from memories.embedding.backfill import begin_with
 from memories.embedding.embedder import model_of
 from memories.models import DIMENSIONS, Memory
 from memories.transfer.formats.row import Vectors
@@ -48,7 +48,7 @@ def store_vectors(scope: Scope, brought: Sequence[tuple[Memory, Vectors | None]]
     usable = [each for each in usable if each[2]]
     if not usable:
         return
-    _begin(instance, model)
+    begin_with(instance, model)
     named: dict[str, Any] = {
         "instance": instance.id,
         "generation": instance.embedding_generation,
@@ -59,13 +59,6 @@ def store_vectors(scope: Scope, brought: Sequence[tuple[Memory, Vectors | None]]
     with connection.cursor() as cursor:
         cursor.execute(STORE, named)
         cursor.execute(READY, named)
-
-
-def _begin(instance: Instance, model: str) -> None:
-    """The first vectors of an instance say which model it uses."""
-    if not instance.embedding_model:
-        Instance.objects.filter(id=instance.id, embedding_model="").update(embedding_model=model)
-        instance.refresh_from_db(fields=["embedding_model", "embedding_generation"])
 
 
 def _written(vector: str) -> str:
