@@ -17,7 +17,6 @@ TEST_TIMEOUT = 8.0
 class Provider:
     kind: Literal["openai", "azure"]
     api_key: str = field(repr=False)
-    belongs_to: Literal["instance", "server"]
 
     @property
     def chat_model(self) -> str:
@@ -43,11 +42,11 @@ class Provider:
 def provider_for(instance: Instance) -> Provider | None:
     azure = bool(settings.AZURE_OPENAI_ENDPOINT and settings.AZURE_OPENAI_API_KEY)
     if instance.openai_key and instance.embedder != Embedder.AZURE:
-        return Provider("openai", instance.openai_key, "instance")
+        return Provider("openai", instance.openai_key)
     if azure:
-        return Provider("azure", settings.AZURE_OPENAI_API_KEY, "server")
+        return Provider("azure", settings.AZURE_OPENAI_API_KEY)
     if settings.OPENAI_API_KEY and instance.embedder != Embedder.AZURE:
-        return Provider("openai", settings.OPENAI_API_KEY, "server")
+        return Provider("openai", settings.OPENAI_API_KEY)
     return None
 
 
@@ -56,7 +55,7 @@ def why_key_fails(key: str) -> str:
     import openai
 
     try:
-        Provider("openai", key, "instance").client(timeout=TEST_TIMEOUT).models.list()
+        Provider("openai", key).client(timeout=TEST_TIMEOUT).models.list()
     except openai.AuthenticationError:
         return "The API does not accept this key."
     except openai.PermissionDeniedError:

@@ -12,15 +12,8 @@ from memories.paging import Order, Page, page_of
 from memories.versions import history
 
 NEWEST = Order(("number",))
-# What a version keeps besides the text, with the name people know it by.
-FIELDS = {
-    "key": "key",
-    "summary": "summary",
-    "category": "category",
-    "role": "role",
-    "importance": "importance",
-    "tags": "tags",
-}
+# What a version keeps besides the text.
+FIELDS = ("key", "summary", "category", "role", "importance", "tags")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +37,8 @@ class Step:
 
     @property
     def fields(self) -> list[Changed]:
-        pairs = ((title, getattr(self.version, name), getattr(self.after, name)) for name, title in FIELDS.items())
-        return [Changed(title, _shown(before), _shown(after)) for title, before, after in pairs if before != after]
+        found = ((name, getattr(self.version, name), getattr(self.after, name)) for name in FIELDS)
+        return [Changed(name, _shown(before), _shown(after)) for name, before, after in found if before != after]
 
 
 def history_page(scope: Scope, memory: Memory, *, number: int, size: int, anchor: str = "") -> Page[MemoryVersion]:

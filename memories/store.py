@@ -1,7 +1,6 @@
-"""Writing memories: save, change, delete. Each function is one transaction and raises when it cannot do all of it.
+"""Writing memories: save, change, restore. Each function is one transaction and raises when it cannot do all of it.
 
 Nothing is overwritten without a trace: a change of what a memory says leaves a version with reason and actor.
-Deleting is for good, and answers with a receipt.
 """
 
 from collections.abc import Sequence

@@ -22,7 +22,7 @@ from memories.procedures.store import (
     used,
 )
 from memoryconsole.endpoints import Endpoint, Nothing, Slice, body, query, query_or_body
-from memoryconsole.inputs import Input, read
+from memoryconsole.inputs import read
 from memoryconsole.presenting import Id, When, when
 from memoryconsole.schema import ErrorJson, documented
 
@@ -31,10 +31,6 @@ class ProceduresQuery(Slice):
     """Without `match` all of them; with it those whose name or trigger fits that text, the best first."""
 
     match: Annotated[str, Field(max_length=10_000)] = ""
-
-
-class Use(Input):
-    """Nothing needs to be said but the instance."""
 
 
 class ProcedureJson(TypedDict):
@@ -140,14 +136,14 @@ class Used(Endpoint):
     @documented(
         "useProcedure",
         "Count that a procedure was followed",
-        body=Use,
+        body=Nothing,
         instance="body",
         answers={200: OneProcedureJson},
     )
     def post(self, request: Request, id: str) -> Response:
         data = body(request)
         scope = open_named(request, data)
-        read(Use, data)
+        read(Nothing, data)
         return Response(one(used(scope, id), scope.instance.slug))
 
 

@@ -1,7 +1,7 @@
 """From what search found to what a prompt should say: similar enough, weighed, and not the same thing twice."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -71,7 +71,6 @@ class Selection:
     chosen: list[Candidate] = field(default_factory=list)
     """In the order of their worth."""
     cut: list[tuple[Candidate, Cut]] = field(default_factory=list)
-    corrected: Mapping[str, str] = field(default_factory=dict)
 
 
 def select(scope: Scope, text: str, filters: Filters, settings: Settings, *, mode: Mode = "hybrid") -> Selection:
@@ -86,7 +85,7 @@ def select(scope: Scope, text: str, filters: Filters, settings: Settings, *, mod
         return replace(_newest(scope, filters, settings, now), reason=reason, cut=far)
     chosen, passed_over = _chosen(near, settings)
     used: RecallMode = "keyword" if by_words_alone else "hybrid"
-    return Selection(used, found.reason, chosen, [*passed_over, *far], found.corrected)
+    return Selection(used, found.reason, chosen, [*passed_over, *far])
 
 
 def number_considered(settings: Settings) -> int:
