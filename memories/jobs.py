@@ -1,7 +1,9 @@
 """Work the worker does on memories, on a schedule. Jobs are the only ones who look at more than one instance."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.db import OperationalError, connection
 from django.db.models import Sum
@@ -36,6 +38,10 @@ from memories.transfer import uploads
 PURGER = Actor(kind="job", name="purge", all_instances=True)
 INDEXER = Actor(kind="job", name="vector index", all_instances=True)
 MARKER = Actor(kind="job", name="milestones", all_instances=True)
+COUNTER = Actor(kind="job", name="words", all_instances=True)
+KEEPER = Actor(kind="job", name="jobs", all_instances=True)
+EMBEDDER = Actor(kind="job", name="embed", all_instances=True)
+LONGEST_WAIT = 300
 
 FOLD = """
 WITH folded AS (
@@ -48,10 +54,12 @@ GROUP BY instance_id, category, private
 HAVING sum(delta) <> 0
 """
 
-COUNTER = Actor(kind="job", name="words", all_instances=True)
-KEEPER = Actor(kind="job", name="jobs", all_instances=True)
-EMBEDDER = Actor(kind="job", name="embed", all_instances=True)
-LONGEST_WAIT = 300
+
+def _opened(actor: Actor, *instance_ids: UUID | str) -> Iterator[Scope]:
+    """Those that are still there when their turn comes: one may have been deleted since it was queued or counted."""
+    for instance_id in instance_ids:
+        if instance := Instance.objects.filter(id=instance_id).first():
+            yield Scope(instance, actor)
 
 
 class Later(BaseRetryStrategy):
@@ -68,18 +76,16 @@ class Later(BaseRetryStrategy):
 @app.task(name="embed_memories", retry=Later())
 def embed_memories(instance_id: str, job_id: str = "", limit: int | None = None) -> None:
     """Make the vectors an instance is missing."""
-    instance = Instance.objects.filter(id=instance_id).first()
-    if instance is not None:
-        run_embedding(Scope(instance, EMBEDDER), job_id, limit)
-        embed_procedures(Scope(instance, EMBEDDER))
+    for scope in _opened(EMBEDDER, instance_id):
+        run_embedding(scope, job_id, limit)
+        embed_procedures(scope)
 
 
 @app.task(name="embed_fresh_memories", retry=Later())
 def embed_fresh_memories(instance_id: str) -> None:
     """While an instance changes its model: vectors of the old one for what is new."""
-    instance = Instance.objects.filter(id=instance_id).first()
-    if instance is not None:
-        embed_fresh(Scope(instance, EMBEDDER))
+    for scope in _opened(EMBEDDER, instance_id):
+        embed_fresh(scope)
 
 
 @app.task(name="extract_memories", retry=Later())
@@ -99,10 +105,8 @@ def tell_episode(instance_id: str, job_id: str) -> None:
 
 
 def _follow_up(instance_id: str, job_id: str, work: Callable[[Scope, Job], None]) -> None:
-    instance = Instance.objects.filter(id=instance_id).first()
-    if instance is not None:
-        scope = Scope(instance, follow_up.LEARNER)
-        follow_up.run(scope, job_id, lambda job: work(scope, job))
+    for scope in _opened(follow_up.LEARNER, instance_id):
+        follow_up.run(scope, job_id, partial(work, scope))
 
 
 @app.periodic(cron="* * * * *")
@@ -125,9 +129,8 @@ def fail_lost_jobs(timestamp: int) -> None:
 @app.task(name="find_duplicates", retry=Later())
 def find_duplicates(instance_id: str, job_id: str) -> None:
     """Find the memories that say nearly the same."""
-    instance = Instance.objects.filter(id=instance_id).first()
-    if instance is not None:
-        run_pairing(Scope(instance, KEEPER), job_id)
+    for scope in _opened(KEEPER, instance_id):
+        run_pairing(scope, job_id)
 
 
 @app.periodic(cron="41 3 * * *")
@@ -140,10 +143,9 @@ def forget_old_jobs(timestamp: int) -> None:
 @app.task(name="use_language")
 def use_language_now(instance_id: str) -> None:
     """After an instance's language has changed."""
-    instance = Instance.objects.filter(id=instance_id).first()
-    if instance is not None:
-        use_language(Scope(instance, EMBEDDER))
-        procedures.use_language(Scope(instance, EMBEDDER))
+    for scope in _opened(EMBEDDER, instance_id):
+        use_language(scope)
+        procedures.use_language(scope)
 
 
 @app.periodic(cron="17 3 * * *")
@@ -195,9 +197,9 @@ def mark_milestones(timestamp: int) -> None:
     """Mark the long lists whose length has changed since they were marked."""
     lengths = MemoryCount.objects.values_list("instance_id").annotate(n=Sum("delta")).filter(n__gte=WORTH_MARKING)
     marked = dict(Milestone.objects.filter(series=MARKED).values_list("instance_id", "ordinal"))
-    for instance_id, length in lengths:
-        if marked.get(instance_id) != length:
-            mark(Scope(Instance.objects.get(id=instance_id), MARKER), length)
+    changed = {instance_id: length for instance_id, length in lengths if marked.get(instance_id) != length}
+    for scope in _opened(MARKER, *changed):
+        mark(scope, changed[scope.instance.id])
 
 
 @app.periodic(cron="*/10 * * * *")
@@ -206,9 +208,9 @@ def count_common_words(timestamp: int) -> None:
     """Count the common words of the large instances that have changed since they were counted."""
     lengths = MemoryCount.objects.values_list("instance_id").annotate(n=Sum("delta")).filter(n__gt=ALL_WORDS_UP_TO)
     counted = dict(WordFrequency.objects.filter(word=ALL).values_list("instance_id", "chunks"))
-    for instance_id, length in lengths:
-        if is_outdated(counted.get(instance_id), length):
-            count_words(Scope(Instance.objects.get(id=instance_id), COUNTER))
+    changed = [instance_id for instance_id, length in lengths if is_outdated(counted.get(instance_id), length)]
+    for scope in _opened(COUNTER, *changed):
+        count_words(scope)
 
 
 @app.periodic(cron="*/10 * * * *")
