@@ -26,17 +26,16 @@ from memoryconsole.ids import first_id_at
 from memoryconsole.inputs import Input
 
 NEWEST = Order(("id",))
-UNFINISHED = (Job.State.QUEUED, Job.State.RUNNING)
 KINDS = {
-    "extract-memories": "Learn from a conversation",
-    "summarise-conversation": "Summarise a conversation",
-    "tell-episode": "Remember an episode",
-    "embed-memories": "Make vectors",
-    "find-duplicates": "Find duplicates",
+    follow_up.EXTRACT: "Learn from a conversation",
+    follow_up.SUMMARISE: "Summarise a conversation",
+    follow_up.TELL: "Remember an episode",
+    backfill.KIND: "Make vectors",
+    pairing.KIND: "Find duplicates",
     uploads.KIND: "Import memories",
 }
 # What the worker calls them (memories/jobs.py).
-TASKS = {**follow_up.TASKS, "embed-memories": "embed_memories", "find-duplicates": "find_duplicates"}
+TASKS = {**follow_up.TASKS, backfill.KIND: "embed_memories", pairing.KIND: "find_duplicates"}
 LOOKED_BACK = timedelta(hours=24)
 KEPT = timedelta(days=30)
 GRACE = timedelta(minutes=5)
@@ -84,7 +83,7 @@ def part_of_jobs(
 
 
 def is_busy(scope: Scope) -> bool:
-    return Job.objects.filter(instance=scope.instance, state__in=UNFINISHED).exists()
+    return Job.objects.filter(instance=scope.instance, state__in=Job.UNFINISHED).exists()
 
 
 def last_day(scope: Scope) -> LastDay:
@@ -121,16 +120,17 @@ def _pair_again(scope: Scope, job: Job) -> Job:
 
 
 AGAIN: Mapping[str, Callable[[Scope, Job], Job | None]] = {
-    "embed-memories": _embed_again,
-    "find-duplicates": _pair_again,
+    backfill.KIND: _embed_again,
+    pairing.KIND: _pair_again,
 }
 
 
 def fail_lost(scope: Scope) -> int:
     """Say of work whose worker is gone for good that it failed, so that nobody waits for it."""
     waiting = ProcrastinateJob.objects.filter(task_name__in=TASKS.values(), status__in=["todo", "doing"])
+    waiting = waiting.filter(args__instance_id=str(scope.instance.id))
     alive = {UUID(args["job_id"]) for args in waiting.values_list("args", flat=True) if args.get("job_id")}
-    rows = Job.objects.filter(instance=scope.instance, kind__in=TASKS, state__in=UNFINISHED)
+    rows = Job.objects.filter(instance=scope.instance, kind__in=TASKS, state__in=Job.UNFINISHED)
     # Not those that are just being queued: their transaction may not have ended.
     rows = rows.filter(created_at__lt=timezone.now() - GRACE).exclude(id__in=alive)
     return rows.update(state=Job.State.FAILED, error=LOST, finished_at=timezone.now())
@@ -139,4 +139,4 @@ def fail_lost(scope: Scope) -> int:
 def forget_old(scope: Scope) -> int:
     """Nobody looks for a finished job after a month."""
     rows = Job.objects.filter(instance=scope.instance, id__lt=first_id_at(timezone.now() - KEPT))
-    return rows.exclude(state__in=UNFINISHED).delete()[0]
+    return rows.exclude(state__in=Job.UNFINISHED).delete()[0]

@@ -14,7 +14,7 @@ from procrastinate.jobs import Job as QueuedJob
 
 from accounts.access import Actor, Scope
 from instances.models import Instance
-from memories.activity import UNFINISHED, fail_lost, forget_old
+from memories.activity import fail_lost, forget_old
 from memories.asking import Unavailable
 from memories.attachments import remove_orphans
 from memories.deletion import purge_expired
@@ -121,7 +121,7 @@ def tell_episodes(timestamp: int) -> None:
 @app.task(name="fail_lost_jobs", queueing_lock="fail_lost_jobs")
 def fail_lost_jobs(timestamp: int) -> None:
     """Say of work whose worker is gone for good that it failed."""
-    busy = Job.objects.filter(state__in=UNFINISHED).values("instance_id").distinct()
+    busy = Job.objects.filter(state__in=Job.UNFINISHED).values("instance_id").distinct()
     for instance in Instance.objects.filter(id__in=busy):
         fail_lost(Scope(instance, KEEPER))
 

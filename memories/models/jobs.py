@@ -15,6 +15,8 @@ class Job(InstanceOwned):
         DONE = "done", "Done"
         FAILED = "failed", "Failed"
 
+    UNFINISHED = (State.QUEUED, State.RUNNING)
+
     kind = models.CharField(max_length=40)
     state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED)
     actor = models.CharField(max_length=200)

@@ -70,7 +70,7 @@ def ask_for_pairs(scope: Scope, *, threshold: float | None = None) -> Job:
     """A job that can be watched; the one that is under way, if there is one."""
     scope.require_write()
     rows = Job.objects.filter(instance=scope.instance, kind=KIND)
-    under_way = rows.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING]).first()
+    under_way = rows.filter(state__in=Job.UNFINISHED).first()
     if under_way is not None:
         return under_way
     with transaction.atomic():

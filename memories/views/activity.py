@@ -14,7 +14,7 @@ from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, page_number, render_part
 from conversations.models import Conversation
 from memories import activity
-from memories.activity import KINDS, UNFINISHED, JobFilters
+from memories.activity import KINDS, JobFilters
 from memories.models import Job
 from memories.transfer import uploads
 from memoryconsole import health
@@ -45,7 +45,7 @@ class ShownJob:
 
     @property
     def is_unfinished(self) -> bool:
-        return self.job.state in UNFINISHED
+        return self.job.state in Job.UNFINISHED
 
     @property
     def counts(self) -> list[tuple[int, str]]:

@@ -42,7 +42,7 @@ def duplicate_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "kind": kind,
         "kinds": [(value, title) for value, (title, _) in KINDS.items()],
         "job": job,
-        "is_going_on": job is not None and job.state in (Job.State.QUEUED, Job.State.RUNNING),
+        "is_going_on": job is not None and job.state in Job.UNFINISHED,
         "form": PairingForm(initial={"threshold": f"{_threshold(scope, job):g}"}),
         "n_pairs": sum(map(len, groups)),
     }

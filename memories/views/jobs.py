@@ -8,12 +8,11 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, render_part, wants_fragment
-from memories.embedding.backfill import ask_for_embedding, find_job
+from memories.embedding.backfill import KIND, ask_for_embedding, find_job
 from memories.embedding.embedder import model_of
 from memories.filters import IS_NOT_EMBEDDED, readable
 from memories.models import Job
 
-UNFINISHED = (Job.State.QUEUED, Job.State.RUNNING)
 COUNTED_UP_TO = 10_000
 
 
@@ -37,7 +36,7 @@ class Embedding:
 
     @property
     def is_going_on(self) -> bool:
-        return self.job is not None and self.job.state in UNFINISHED
+        return self.job is not None and self.job.state in Job.UNFINISHED
 
 
 def embedding_of(scope: Scope) -> Embedding:
@@ -49,7 +48,7 @@ def embedding_of(scope: Scope) -> Embedding:
     is_switching = used not in ("", model)
     if not missing and not is_switching:
         return Embedding(model=model)
-    jobs = Job.objects.filter(instance=scope.instance, kind="embed-memories", state__in=UNFINISHED)
+    jobs = Job.objects.filter(instance=scope.instance, kind=KIND, state__in=Job.UNFINISHED)
     return Embedding(missing, model, is_switching, jobs.order_by("-id").first())
 
 

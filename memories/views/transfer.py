@@ -13,7 +13,6 @@ from accounts.pages import ConsoleRequest, about_instance, render_part
 from memories.models import Job
 from memories.transfer import uploads
 from memories.transfer.exporting import CONTENT_TYPES, Format, export
-from memories.views.jobs import UNFINISHED
 from memories.views.listing import filters_in, list_url
 from memoryconsole.errors import Conflict, Invalid, Problem
 from memoryconsole.files import download
@@ -71,7 +70,7 @@ def memory_import_job(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRe
         "report": report,
         "format": dict(FORMATS).get(report.get("format")) if report else None,
         "is_dry_run": job.payload.get("dryRun", False),
-        "is_going_on": job.state in UNFINISHED,
+        "is_going_on": job.state in Job.UNFINISHED,
         "percent": job.done * 100 // job.total if job.total else 0,
     }
     return render_part(request, "memories/import_job.html", "state", context)
