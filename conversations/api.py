@@ -9,6 +9,7 @@ from rest_framework.response import Response
 from typing_extensions import TypedDict
 
 from accounts.api_authentication import open_named
+from conversations.listing import RECENT, SPOKEN
 from conversations.models import Conversation, Message, MessageRole
 from conversations.store import (
     ConversationDraft,
@@ -23,14 +24,11 @@ from conversations.store import (
 from conversations.working_memory import context_of
 from memories.draft import Name, Short
 from memories.filters import Given
-from memories.paging import Order, name_of_list, read_cursor_as, write_cursor
+from memories.paging import name_of_list, read_cursor_as, write_cursor
 from memoryconsole.endpoints import Endpoint, Nothing, Paging, body, query
 from memoryconsole.inputs import read
 from memoryconsole.presenting import Id, When, one_of, when
 from memoryconsole.schema import documented
-
-RECENT = Order(("last_message_at", "id"))
-SPOKEN = Order(("position",), descending=False)
 
 
 class ConversationsQuery(Paging):

@@ -9,7 +9,7 @@ from pydantic import StringConstraints
 
 from accounts.access import Scope
 from conversations.models import Conversation, Message
-from conversations.store import conversations_of
+from conversations.store import conversations_of, messages_of
 from memories.audit import note_private_reads
 from memories.filters import Filters, matching
 from memories.models import Memory
@@ -18,7 +18,7 @@ from memoryconsole.ids import parse_id
 from memoryconsole.inputs import Input, Text
 
 RECENT = Order(("last_message_at", "id"))
-SPOKEN = Order(("position", "id"), descending=False)
+SPOKEN = Order(("position",), descending=False)
 TRANSCRIPT_SIZE = 200
 SUGGESTED_FROM = 500
 LINKED_SHOWN = 100
@@ -61,7 +61,7 @@ def memories_per_conversation(scope: Scope, conversations: Sequence[Conversation
 
 def transcript_page(scope: Scope, conversation: Conversation, *, number: int, message: str = "") -> Page[Message]:
     """One page of what was said, in order; the page that has `message` when that is one of its messages."""
-    rows = Message.objects.filter(instance=scope.instance, conversation_id=conversation.id)
+    rows = messages_of(scope, conversation)
     id = parse_id(message)
     position = rows.filter(id=id).values_list("position", flat=True).first() if id else None
     if position is not None:
@@ -70,8 +70,7 @@ def transcript_page(scope: Scope, conversation: Conversation, *, number: int, me
 
 
 def last_messages(scope: Scope, conversation: Conversation, number: int) -> list[Message]:
-    rows = Message.objects.filter(instance=scope.instance, conversation_id=conversation.id)
-    return list(rows.order_by("-position")[:number])[::-1]
+    return list(SPOKEN.sorted(messages_of(scope, conversation), backwards=True)[:number])[::-1]
 
 
 def recent_conversations(scope: Scope, number: int) -> list[Conversation]:

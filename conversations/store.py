@@ -1,6 +1,6 @@
 """Keeping what was said."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
@@ -62,6 +62,12 @@ def conversations_of(scope: Scope) -> QuerySet[Conversation]:
     return Conversation.objects.filter(instance=scope.instance)
 
 
+def conversations_by_id(scope: Scope, ids: Iterable[UUID | None]) -> dict[UUID, Conversation]:
+    """Those of them that are there; asks nobody where there are none."""
+    wanted = {id for id in ids if id}
+    return {each.id: each for each in conversations_of(scope).filter(id__in=wanted)} if wanted else {}
+
+
 def find_conversation(scope: Scope, raw_id: object) -> Conversation:
     """The only way from an outside id to a conversation."""
     return _found(conversations_of(scope), raw_id)
@@ -116,7 +122,7 @@ def add_messages(scope: Scope, raw_id: object, drafts: Sequence[MessageDraft], *
     with transaction.atomic():
         # Whoever holds the conversation's row appends next: positions have no gaps and no twins.
         conversation = _held(scope, raw_id)
-        known = _known_messages(scope, conversation.id, drafts)
+        known = _known_messages(scope, conversation, drafts)
         answer = [_known_or_built(scope, conversation, draft, known) for draft in drafts]
         new = list(dict.fromkeys(message for message in answer if message._state.adding))
         for offset, message in enumerate(new, start=1):
@@ -161,9 +167,9 @@ def close(scope: Scope, raw_id: object) -> Conversation:
     return conversation
 
 
-def _known_messages(scope: Scope, conversation_id: UUID, drafts: Sequence[MessageDraft]) -> dict[str, Message]:
+def _known_messages(scope: Scope, conversation: Conversation, drafts: Sequence[MessageDraft]) -> dict[str, Message]:
     names = [draft.external_id for draft in drafts if draft.external_id]
-    rows = Message.objects.filter(instance=scope.instance, conversation_id=conversation_id, external_id__in=names)
+    rows = messages_of(scope, conversation).filter(external_id__in=names)
     return {message.external_id: message for message in rows} if names else {}
 
 

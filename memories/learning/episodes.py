@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from accounts.access import Scope
 from conversations.models import Conversation, Message
+from conversations.store import messages_of
 from memories.draft import MemoryDraft
 from memories.learning import follow_up, llm, prompts
 from memories.learning.extraction import fitting, lines_of, said, source_of
@@ -54,13 +55,14 @@ def run_episode(scope: Scope, job: Job) -> None:
     for conversation in found.filter(id__in=[job.conversation_id]) if scope.instance.memory_enabled else []:
         job.total = conversation.message_count
         follow_up.note(job, "total")
-        _tell(scope, job, conversation, _untold(conversation))
+        _tell(scope, job, conversation, _untold(scope, conversation))
 
 
-def _untold(conversation: Conversation) -> list[Message]:
+def _untold(scope: Scope, conversation: Conversation) -> list[Message]:
     """The latest ones, if there are very many; what was before them is in the summary."""
-    rows = Message.objects.filter(instance=conversation.instance_id, conversation_id=conversation.id)
-    new = rows.filter(position__gt=conversation.told_through, position__lte=conversation.message_count)
+    new = messages_of(scope, conversation).filter(
+        position__gt=conversation.told_through, position__lte=conversation.message_count
+    )
     return fitting(list(new.order_by("-position")[:AT_ONCE]))[::-1]
 
 

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from accounts.access import Scope
 from conversations.models import Conversation, Message, MessageRole
+from conversations.store import messages_of
 from instances.models import Instance
 from memories.asking import Unavailable
 from memories.draft import MemoryDraft
@@ -174,12 +175,12 @@ def _next_window(scope: Scope, conversation_id: UUID) -> tuple[Conversation, Win
         conversation = rows.select_for_update(no_key=True).first()
         if conversation is None or conversation.extracted_through >= conversation.message_count:
             return None
-        return conversation, _window(conversation, scope.instance.extraction_messages)
+        return conversation, _window(scope, conversation)
 
 
-def _window(conversation: Conversation, size: int) -> Window:
-    after = conversation.extracted_through
-    rows = Message.objects.filter(instance=conversation.instance_id, conversation_id=conversation.id)
+def _window(scope: Scope, conversation: Conversation) -> Window:
+    after, size = conversation.extracted_through, scope.instance.extraction_messages
+    rows = messages_of(scope, conversation)
     new = fitting(rows.filter(position__gt=after).order_by("position")[:size])
     left = LONGEST_WINDOW - sum(_length(message) for message in new)
     earlier = rows.filter(position__lte=after).order_by("-position")[: size - len(new)]

@@ -6,6 +6,7 @@ from django.db import transaction
 
 from accounts.access import Scope
 from conversations.models import Conversation, Message
+from conversations.store import messages_of
 from conversations.working_memory import is_too_long, to_summarise
 from memories.learning import follow_up, llm, prompts
 from memories.learning.extraction import fitting, lines_of, said, source_of
@@ -30,8 +31,11 @@ def _next(scope: Scope, conversation_id: UUID) -> tuple[Conversation, list[Messa
         if conversation is None or not is_too_long(conversation):
             return None
         positions = to_summarise(conversation)
-        messages = Message.objects.filter(instance=scope.instance, conversation_id=conversation_id)
-        old = messages.filter(position__gte=positions.start, position__lt=positions.stop).order_by("position")
+        old = (
+            messages_of(scope, conversation)
+            .filter(position__gte=positions.start, position__lt=positions.stop)
+            .order_by("position")
+        )
         return conversation, fitting(list(old[:AT_ONCE]))
 
 

@@ -14,8 +14,9 @@ from uuid import UUID
 from django.utils import timezone
 
 from accounts.access import Scope
-from conversations.models import Conversation, Message, MessageRole
-from conversations.store import find_conversation, messages_of
+from conversations.listing import last_messages
+from conversations.models import Conversation, MessageRole
+from conversations.store import find_conversation
 from instances.models import Instance
 from memories.filters import Filters
 from memories.models import Memory, Procedure
@@ -138,12 +139,8 @@ def _question(scope: Scope, request: RecallRequest, conversation: Conversation |
         return request.query
     if request.messages or conversation is None:
         return question_in([message.content for message in request.messages if message.role == MessageRole.USER])
-    latest = _latest_messages(scope, conversation)
+    latest = last_messages(scope, conversation, LATEST_MESSAGES)
     return question_in([message.content for message in latest if message.role == MessageRole.USER])
-
-
-def _latest_messages(scope: Scope, conversation: Conversation) -> list[Message]:
-    return list(messages_of(scope, conversation).order_by("-position")[:LATEST_MESSAGES])[::-1]
 
 
 def _summarised(conversation: Conversation | None, user_id: str) -> Conversation | None:

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, page_number, render_part
 from conversations.models import Conversation
+from conversations.store import conversations_by_id
 from memories import activity
 from memories.activity import KINDS, JobFilters
 from memories.models import Job
@@ -109,9 +110,7 @@ def _filters(request: ConsoleRequest) -> JobFilters:
 
 
 def _shown(scope: Scope, jobs: list[Job]) -> list[ShownJob]:
-    ids = {job.conversation_id for job in jobs if job.conversation_id}
-    rows = Conversation.objects.filter(instance=scope.instance, id__in=ids) if ids else []
-    found = {conversation.id: conversation for conversation in rows}
+    found = conversations_by_id(scope, [job.conversation_id for job in jobs])
     return [ShownJob(job, found.get(job.conversation_id) if job.conversation_id else None) for job in jobs]
 
 

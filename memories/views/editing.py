@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from accounts.access import Scope, instances_of
 from accounts.pages import ConsoleRequest, about_instance, render_part, wants_fragment
 from conversations.models import Conversation
+from conversations.store import conversations_by_id
 from instances.models import Instance
 from instances.warnings import warnings_for
 from memories.attachments import attachments_of
@@ -31,7 +32,6 @@ from memories.search.similar import similar
 from memories.store import change, change_many, find_memory, save
 from memories.tags import known_tags
 from memories.versions import history
-from memories.views.listing import conversations_of
 from memories.vocabulary import EmbeddingState, Role
 from memoryconsole.errors import Conflict, Invalid
 from memoryconsole.forms import add_problem
@@ -70,7 +70,7 @@ def memory_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
     latest = list(history(scope, memory)[: VERSIONS + 1])
     context = {
         "memory": memory,
-        "conversation": conversations_of(scope, [memory]).get(memory.source_conversation_id or id),
+        "conversation": next(iter(conversations_by_id(scope, [memory.source_conversation_id]).values()), None),
         "successor": _successor(scope, memory),
         "steps": steps(scope, memory, latest[:VERSIONS]),
         "has_more_versions": len(latest) > VERSIONS,

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
-from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpResponse, QueryDict
@@ -13,7 +12,7 @@ from django.views.decorators.http import require_GET
 
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, wants_fragment
-from conversations.models import Conversation
+from conversations.store import conversations_by_id
 from instances.warnings import warnings_for
 from memories.filters import Filters
 from memories.forms import FilterForm, filter_form, read_filters
@@ -80,7 +79,7 @@ def memory_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "selected": _selection(request, page, may_be_all=not searched),
         "categories": Category.choices,
         "roles": Role.choices,
-        "conversations": conversations_of(scope, rows),
+        "conversations": conversations_by_id(scope, [memory.source_conversation_id for memory in rows]),
         "warnings": warnings_for(scope.instance),
         "back": back_to(request.GET),
         "without_search": list_url(request.GET, search=None),
@@ -202,9 +201,3 @@ def _selection(request: ConsoleRequest, page: Page[Memory], *, may_be_all: bool)
     if wanted == "all" and may_be_all and page.total > len(page.rows):
         return "all"
     return "page" if wanted in {"page", "all"} else ""
-
-
-def conversations_of(scope: Scope, memories: list[Memory]) -> dict[UUID, Conversation]:
-    ids = {memory.source_conversation_id for memory in memories if memory.source_conversation_id}
-    rows = Conversation.objects.filter(instance=scope.instance, id__in=ids) if ids else []
-    return {conversation.id: conversation for conversation in rows}

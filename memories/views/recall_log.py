@@ -10,7 +10,7 @@ from pydantic import Field
 
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, render_part
-from conversations.models import Conversation
+from conversations.store import conversations_by_id
 from memories.draft import Name
 from memories.filters import Unset
 from memories.models import Recall
@@ -51,7 +51,7 @@ def recall_log(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "is_first": after is None,
         "filters": filters,
         "problem": problem,
-        "conversations": _conversations(scope, rows),
+        "conversations": conversations_by_id(scope, [row.conversation_id for row in rows]),
         "keeps_log": scope.instance.recall_log_days > 0,
     }
     return render_part(request, "recall/log.html", "log", context)
@@ -74,9 +74,3 @@ def _matching(scope: Scope, filters: LogFilters) -> QuerySet[Recall]:
     if filters.memory_id:
         rows = rows.filter(memory_ids__contains=[filters.memory_id])
     return rows.defer("explanation")
-
-
-def _conversations(scope: Scope, rows: list[Recall]) -> dict[UUID, Conversation]:
-    ids = {row.conversation_id for row in rows if row.conversation_id}
-    found = Conversation.objects.filter(instance=scope.instance, id__in=ids) if ids else []
-    return {conversation.id: conversation for conversation in found}

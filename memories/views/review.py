@@ -11,13 +11,13 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, wants_fragment
+from conversations.store import conversations_by_id
 from memories.forms import MergeForm, ReviewForm
 from memories.models import Memory
 from memories.review import inbox
 from memories.review.inbox import Waiting, Why
 from memories.views.bulk import NOTHING_CHOSEN
 from memories.views.editing import counted, said
-from memories.views.listing import conversations_of
 from memoryconsole.errors import Conflict, Invalid, NotFound
 from memoryconsole.ids import parse_id
 
@@ -43,7 +43,7 @@ def review_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     context = {
         "page": page,
         "rows": inbox.reasons(scope, page.rows),
-        "conversations": conversations_of(scope, page.rows),
+        "conversations": conversations_by_id(scope, [memory.source_conversation_id for memory in page.rows]),
         "why": why,
         "whys": [(value, title) for value, (title, _) in WHYS.items()],
         "n_waiting": inbox.count_waiting(scope),
