@@ -16,6 +16,7 @@ from instances.providers import provider_for, why_key_fails
 from instances.store import NOT_A_KEY, change_instance, create_instance, delete_instance, looks_like_key
 from instances.warnings import warnings_for
 from memoryconsole.connections import release_connection
+from memoryconsole.counting import counted
 from memoryconsole.errors import Invalid
 from memoryconsole.forms import add_problem
 
@@ -90,7 +91,7 @@ def instance_delete(request: ConsoleRequest, slug: str) -> HttpResponse:
     form = DeleteForm(request.POST if request.method == "POST" else None, instance=scope.instance)
     if request.method == "POST" and form.is_valid():
         gone = delete_instance(scope)
-        messages.success(request, f"{scope.instance.name} is deleted, {_counted(gone)}. Nothing of it is left.")
+        messages.success(request, f"{scope.instance.name} is deleted, {_with_all(gone)}. Nothing of it is left.")
         return redirect("/instances")
     return render(request, "instances/delete.html", {"form": form, "contents": contents_of(scope)})
 
@@ -102,7 +103,7 @@ def demo_remove(request: ConsoleRequest) -> HttpResponse:
         from memories.demo import remove_demo
 
         gone = remove_demo(actor_of(request))
-        messages.success(request, f"The demo is removed, {_counted(gone)}.")
+        messages.success(request, f"The demo is removed, {_with_all(gone)}.")
         return redirect("/instances")
     return render_part(request, "instances/remove_demo.html", "question", {"demo": demo_instances()})
 
@@ -139,9 +140,6 @@ def _test(key: str) -> Tested:
     return Tested(works=not reason, says=reason or "The key works.")
 
 
-def _counted(gone: dict[str, int]) -> str:
+def _with_all(gone: dict[str, int]) -> str:
     memories, conversations = gone["memories"], gone["conversations"]
-    return (
-        f"with {memories:,} {'memory' if memories == 1 else 'memories'} "
-        f"and {conversations:,} conversation{'' if conversations == 1 else 's'}"
-    )
+    return f"with {counted(memories, 'memory', 'memories')} and {counted(conversations, 'conversation')}"

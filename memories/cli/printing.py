@@ -14,6 +14,7 @@ from memories.models import Memory
 from memories.search.highlighting import snippet
 from memories.search.hybrid import Found, Hit
 from memories.vocabulary import Category
+from memoryconsole.counting import counted
 from memoryconsole.terminal import one_line, printable
 
 if TYPE_CHECKING:
@@ -250,10 +251,6 @@ def receipt_line(receipt: Receipt) -> str:
         counted(receipt.attachments, "attachment"),
     ]
     return f"Deleted {counted(receipt.deleted, 'memory', 'memories')} with {', '.join(parts[:-1])} and {parts[-1]}."
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def minute(at: datetime) -> str:

@@ -4,12 +4,13 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from memories.cli.printing import aligned, console, counted, rendered
+from memories.cli.printing import aligned, console, rendered
 from memories.models import Memory
 from memories.recall.account import Numbers, numbers_of
 from memories.recall.golden import Answer, Variant
 from memories.recall.recalling import Recalled
 from memories.vocabulary import Role
+from memoryconsole.counting import counted
 from memoryconsole.terminal import one_line, printable
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from accounts.access import Scope
 from memories.cli.options import add_options, given
-from memories.cli.printing import counted, progress_bar
+from memories.cli.printing import progress_bar
 from memories.filters import Filters
 from memories.listing import count
 from memories.transfer.exporting import export
@@ -18,6 +18,7 @@ from memories.transfer.formats.detecting import FORMATS
 from memories.transfer.importing import Report, import_file
 from memories.transfer.uploads import format_named, report_json
 from memoryconsole.commands import FAILED, ConsoleCommand
+from memoryconsole.counting import counted
 from memoryconsole.errors import Problem
 from memoryconsole.inputs import read
 

@@ -17,9 +17,10 @@ from memories.draft import MemoryChanges
 from memories.filters import Filters, matching, readable
 from memories.listing import ids_matching
 from memories.store import change_many
-from memories.views.editing import counted, said
+from memories.views.editing import said
 from memories.views.listing import filters_in, list_url
 from memories.views.searching import text_in
+from memoryconsole.counting import counted
 from memoryconsole.errors import Conflict, Invalid, NotFound
 from memoryconsole.ids import parse_id
 from memoryconsole.inputs import read

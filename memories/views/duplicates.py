@@ -17,7 +17,7 @@ from memories.review import duplicates
 from memories.review.duplicates import NEAREST, Kind, Likeness
 from memories.review.pairing import KIND, ask_for_pairs
 from memories.views.bulk import NOTHING_CHOSEN
-from memories.views.editing import counted
+from memoryconsole.counting import counted
 from memoryconsole.errors import Conflict, Invalid, NotFound
 from memoryconsole.ids import parse_id
 

@@ -33,6 +33,7 @@ from memories.store import change, change_many, find_memory, save
 from memories.tags import known_tags
 from memories.versions import history
 from memories.vocabulary import EmbeddingState, Role
+from memoryconsole.counting import counted
 from memoryconsole.errors import Conflict, Invalid
 from memoryconsole.forms import add_problem
 from memoryconsole.inputs import read
@@ -209,10 +210,6 @@ def said(receipt: Receipt) -> str:
     ]
     what = counted(receipt.deleted, "memory", "memories")
     return f"Deleted {what}{' with ' + ', '.join(parts) if parts else ''}. Nothing of it is left."
-
-
-def counted(n: int, one: str, many: str) -> str:
-    return f"{n:,} {one if n == 1 else many}"
 
 
 def _list_url(request: ConsoleRequest, scope: Scope) -> str:

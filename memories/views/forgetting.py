@@ -11,7 +11,7 @@ from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance
 from memories.forgetting import forget, forgotten_at, preview, require_reach
 from memories.forms import ForgetForm, OwnerForm
-from memories.views.editing import counted
+from memoryconsole.counting import counted
 from memoryconsole.errors import Conflict
 
 TITLES = {

@@ -17,7 +17,8 @@ from memories.models import Memory
 from memories.review import inbox
 from memories.review.inbox import Waiting, Why
 from memories.views.bulk import NOTHING_CHOSEN
-from memories.views.editing import counted, said
+from memories.views.editing import said
+from memoryconsole.counting import counted
 from memoryconsole.errors import Conflict, Invalid, NotFound
 from memoryconsole.ids import parse_id
 

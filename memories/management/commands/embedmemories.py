@@ -7,10 +7,11 @@ from pydantic import Field
 
 from accounts.access import Scope
 from memories.asking import Unavailable
-from memories.cli.printing import counted, progress_bar
+from memories.cli.printing import progress_bar
 from memories.embedding.backfill import MOST, NO_MODEL, embed_pending, missing, refused, try_failed_again
 from memories.embedding.embedder import model_of
 from memoryconsole.commands import ConsoleCommand, add_json_option, open_from_shell
+from memoryconsole.counting import counted
 from memoryconsole.errors import Problem
 from memoryconsole.inputs import Input, Number, read
 

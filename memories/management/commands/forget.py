@@ -5,9 +5,9 @@ from typing import Annotated, Any
 from django.core.management.base import CommandParser
 from pydantic import StringConstraints
 
-from memories.cli.printing import counted
 from memories.forgetting import Counts, Forgotten, forget, preview
 from memoryconsole.commands import ConsoleCommand, add_json_option, open_from_shell
+from memoryconsole.counting import counted
 from memoryconsole.errors import Problem
 from memoryconsole.inputs import Input, Text, read
 

@@ -23,6 +23,7 @@ from memories.search.hybrid import Hit, Results, search
 from memories.search.query import read_query
 from memories.store import find_memory, save
 from memoryconsole.commands import ConsoleCommand, add_json_option, open_from_shell
+from memoryconsole.counting import counted
 from memoryconsole.errors import Conflict, Invalid, Problem
 from memoryconsole.inputs import read
 from memoryconsole.terminal import one_line
@@ -152,7 +153,7 @@ class Command(ConsoleCommand):
         """On stderr, so that what is on stdout is memories only."""
         if not total:
             return f"Nothing in {scope.instance.slug} matches."
-        line = f"{shown} of {printing.counted(total, 'memory', 'memories')} in {scope.instance.slug}."
+        line = f"{shown} of {counted(total, 'memory', 'memories')} in {scope.instance.slug}."
         rest = paging.offset + shown
         return f"{line} More: --offset {rest}" if not paging.cursor and shown and rest < total else line
 
@@ -251,7 +252,7 @@ class Command(ConsoleCommand):
             self.complain(f"  {memory.category:<12}  {one_line(memory.content)[:100]}")
         if total > SHOWN_BEFORE_DELETING:
             self.complain(f"  … and {total - SHOWN_BEFORE_DELETING:,} more")
-        question = f"Delete {printing.counted(total, 'memory', 'memories')} for good? [y/N] "
+        question = f"Delete {counted(total, 'memory', 'memories')} for good? [y/N] "
         self.stderr.write(question, style_func=str, ending="")
         self.stderr.flush()
         if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
@@ -296,7 +297,7 @@ def _about_search(scope: Scope, found: Results, how: Searching) -> list[str]:
     instance = scope.instance.slug
     lines = [f"Nowhere: “{word}”. Looked for “{other}” instead." for word, other in found.corrected.items()]
     if found.total:
-        total = printing.counted(found.total, "memory", "memories")
+        total = counted(found.total, "memory", "memories")
         shown = how.offset + len(found.hits)
         more = f" More: --offset {shown}" if found.hits and shown < found.total else ""
         lines.append(f"{len(found.hits)} of {total} in {instance}, {MODES[found.mode]} ({found.mode}).{more}")
