@@ -1,13 +1,15 @@
 """A memory as the API shows it. The shapes are also what the OpenAPI description is made from."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, NotRequired, cast
 
 from typing_extensions import TypedDict
 
+from memories.listing import Listing
 from memories.models import Memory, MemoryVersion
 from memories.role_hints import role_hint
 from memories.search.highlighting import snippet
-from memories.search.hybrid import Found, Hit
+from memories.search.hybrid import Found, Hit, Results
 from memories.vocabulary import Category, EmbeddingState, Role, Status, Visibility
 from memoryconsole.presenting import Id, When, one_of, when
 
@@ -150,6 +152,44 @@ def hit_json(hit: Hit, instance: str, *, explain: bool) -> HitJson:
     answer["snippet"] = snippet(found.content or hit.memory.content, found.matched)
     if explain:
         answer["explain"] = explain_json(found, is_shared=hit.origin is not None)
+    return answer
+
+
+class MemoriesJson(TypedDict):
+    total: int
+    limit: int
+    offset: int
+    nextCursor: str | None
+    searchMode: str | None
+    reason: NotRequired[str]
+    corrected: NotRequired[dict[str, str]]
+    memories: Sequence[MemoryJson | HitJson]
+
+
+def listing_json(listing: Listing, instance: str, *, limit: int, offset: int) -> MemoriesJson:
+    return {
+        "total": listing.total,
+        "limit": limit,
+        "offset": offset,
+        "nextCursor": listing.next_cursor,
+        "searchMode": None,
+        "memories": [memory_json(memory, instance) for memory in listing.memories],
+    }
+
+
+def found_json(results: Results, instance: str, *, limit: int, offset: int, explain: bool) -> MemoriesJson:
+    answer: MemoriesJson = {
+        "total": results.total,
+        "limit": limit,
+        "offset": offset,
+        "nextCursor": None,
+        "searchMode": results.mode,
+        "memories": [hit_json(hit, instance, explain=explain) for hit in results.hits],
+    }
+    if results.reason:
+        answer["reason"] = results.reason
+    if results.corrected:
+        answer["corrected"] = dict(results.corrected)
     return answer
 
 

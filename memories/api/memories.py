@@ -1,6 +1,5 @@
 """`/api/v1/memories`: list, save, change, delete, and what a memory said before."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Literal, NotRequired, Self
 from uuid import UUID
@@ -19,11 +18,12 @@ from memories.filters import Filters
 from memories.listing import list_from
 from memories.presenting import (
     HintJson,
-    HitJson,
+    MemoriesJson,
     MemoryJson,
     VersionJson,
+    found_json,
     hints_json,
-    hit_json,
+    listing_json,
     memory_json,
     version_json,
 )
@@ -77,17 +77,6 @@ class Restoration(Input):
     """`version` is the one to bring back; without it a superseded memory is used again as it is."""
 
     version: Annotated[Number, Field(ge=1, le=LARGEST_INTEGER)] | None = None
-
-
-class MemoriesJson(TypedDict):
-    total: int
-    limit: int
-    offset: int
-    nextCursor: str | None
-    searchMode: str | None
-    reason: NotRequired[str]
-    corrected: NotRequired[dict[str, str]]
-    memories: Sequence[MemoryJson | HitJson]
 
 
 class SavedJson(TypedDict):
@@ -145,17 +134,9 @@ class Memories(Endpoint):
         scope = open_named(request, data)
         wanted = read(MemoriesQuery, data)
         if wanted.search:
-            return Response(found_json(scope, wanted))
+            return Response(_found(scope, wanted))
         listing = list_from(scope, wanted, limit=wanted.limit, offset=wanted.offset, cursor=wanted.cursor)
-        answer: MemoriesJson = {
-            "total": listing.total,
-            "limit": wanted.limit,
-            "offset": wanted.offset,
-            "nextCursor": listing.next_cursor,
-            "searchMode": None,
-            "memories": [memory_json(memory, scope.instance.slug) for memory in listing.memories],
-        }
-        return Response(answer)
+        return Response(listing_json(listing, scope.instance.slug, limit=wanted.limit, offset=wanted.offset))
 
     @documented(
         "saveMemory",
@@ -296,25 +277,13 @@ class Restore(Endpoint):
         return Response(answer)
 
 
-def found_json(scope: Scope, wanted: MemoriesQuery) -> MemoriesJson:
+def _found(scope: Scope, wanted: MemoriesQuery) -> MemoriesJson:
     if wanted.cursor:
         raise Invalid({"cursor": ["A search is paged by offset."]})
     results = search(scope, wanted.search, wanted, mode=wanted.mode, limit=wanted.limit, offset=wanted.offset)
     note_private_reads(scope, [hit.memory for hit in results.hits])
-    slug = scope.instance.slug
-    answer: MemoriesJson = {
-        "total": results.total,
-        "limit": wanted.limit,
-        "offset": wanted.offset,
-        "nextCursor": None,
-        "searchMode": results.mode,
-        "memories": [hit_json(hit, slug, explain=wanted.explain) for hit in results.hits],
-    }
-    if results.reason:
-        answer["reason"] = results.reason
-    if results.corrected:
-        answer["corrected"] = dict(results.corrected)
-    return answer
+    part = {"limit": wanted.limit, "offset": wanted.offset}
+    return found_json(results, scope.instance.slug, **part, explain=wanted.explain)
 
 
 def saved_json(saved: store.Saved, instance: str) -> SavedJson:

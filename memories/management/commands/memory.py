@@ -14,9 +14,9 @@ from memories.cli.recalling import add_settings, given_settings
 from memories.deletion import Receipt, delete_matching, delete_memories
 from memories.draft import MemoryDraft
 from memories.filters import Filters
-from memories.listing import Listing, list_from
+from memories.listing import list_from
 from memories.models import Memory
-from memories.presenting import hints_json, hit_json, memory_json
+from memories.presenting import found_json, hints_json, listing_json, memory_json
 from memories.recall.presenting import recall_json
 from memories.recall.recalling import Recalled, RecallRequest, recall
 from memories.search.hybrid import Hit, Results, search
@@ -143,7 +143,7 @@ class Command(ConsoleCommand):
         filters = read(Filters, given(Filters, options))
         found = list_from(scope, filters, limit=paging.limit, offset=paging.offset, cursor=paging.cursor)
         if options["json"]:
-            self.print_json(_listing_json(scope, found, paging))
+            self.print_json(listing_json(found, scope.instance.slug, limit=paging.limit, offset=paging.offset))
             return
         if found.memories:
             self._print_list(found.memories, options)
@@ -166,7 +166,8 @@ class Command(ConsoleCommand):
             raise Invalid({"query": ["Say what to look for."]})
         found = search(scope, text, filters, mode=how.mode, limit=how.limit, offset=how.offset)
         if options["json"]:
-            self.print_json(_found_json(scope, found, how, explain=options["explain"]))
+            part = {"limit": how.limit, "offset": how.offset}
+            self.print_json(found_json(found, scope.instance.slug, **part, explain=options["explain"]))
             return
         if found.hits:
             self._print_hits(found.hits, options)
@@ -263,30 +264,6 @@ class Command(ConsoleCommand):
             self.stdout.write(printing.rich_list(memories, no_color=options["no_color"]))
         else:
             self.stdout.write(printing.plain_list(memories))
-
-
-def _listing_json(scope: Scope, listing: Listing, paging: Paging) -> dict[str, Any]:
-    return {
-        "total": listing.total,
-        "limit": paging.limit,
-        "offset": paging.offset,
-        "nextCursor": listing.next_cursor,
-        "searchMode": None,
-        "memories": [memory_json(memory, scope.instance.slug) for memory in listing.memories],
-    }
-
-
-def _found_json(scope: Scope, found: Results, how: Searching, *, explain: bool) -> dict[str, Any]:
-    return {
-        "total": found.total,
-        "limit": how.limit,
-        "offset": how.offset,
-        "nextCursor": None,
-        "searchMode": found.mode,
-        **({"reason": found.reason} if found.reason else {}),
-        **({"corrected": dict(found.corrected)} if found.corrected else {}),
-        "memories": [hit_json(hit, scope.instance.slug, explain=explain) for hit in found.hits],
-    }
 
 
 MODES = {"hybrid": "by words and meaning", "keyword": "by words", "vector": "by meaning"}
