@@ -1,5 +1,7 @@
 """What role a text sounds like."""
 
+from time import process_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,6 +86,8 @@ def test_any_text_has_an_answer(text: str, role: str) -> None:
     assert hint is None or hint.role != role
 
 
-def test_a_hostile_text_costs_nothing_much() -> None:
-    for text in ("wurde " * 2000, "https://" * 2000, "a." * 2000, "don't " * 2000, "x-" * 2000):
-        role_hint(text, Role.CONTEXT)
+@pytest.mark.parametrize("part", ["wurde ", "https://", "a.", "don't ", "x-"])
+def test_a_hostile_text_costs_nothing_much(part: str) -> None:
+    began = process_time()
+    role_hint(part * 2000, Role.CONTEXT)
+    assert process_time() - began < 0.5
