@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 
 from django.http import HttpResponse
-from django.shortcuts import render
-from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_http_methods
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from accounts.pages import ConsoleRequest, about_instance, render_part
 from accounts.throttling import allow
 from conversations.forms import TryForm
 from conversations.listing import last_messages, recent_conversations
@@ -16,6 +14,7 @@ from conversations.models import Conversation
 from conversations.store import find_conversation
 from instances.warnings import warnings_for
 from memories.asking import Unavailable
+from memories.audit import note_private_reads
 from memories.filters import readable
 from memories.learning.deduplication import Outcome
 from memories.learning.extraction import Learnt, Source, source_of, spoken, try_extraction
@@ -57,9 +56,7 @@ def conversation_try(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "proposals": _proposals(scope, learnt) if learnt else [],
         "error": error,
     }
-    response = render(request, f"conversations/try.html{'#outcome' if wants_fragment(request) else ''}", context)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return render_part(request, "conversations/try.html", "outcome", context)
 
 
 def _choices(request: ConsoleRequest, scope: Scope, chosen: str) -> list[Conversation]:
@@ -100,4 +97,5 @@ def _asked(scope: Scope, form: TryForm) -> Learnt:
 def _proposals(scope: Scope, learnt: Learnt) -> list[Proposal]:
     ids = [outcome.known.id for outcome in learnt.outcomes if outcome.known]
     seen = {memory.id: memory for memory in readable(scope).filter(id__in=ids)}
+    note_private_reads(scope, seen.values())
     return [Proposal(outcome, seen.get(outcome.known.id) if outcome.known else None) for outcome in learnt.outcomes]

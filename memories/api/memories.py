@@ -153,6 +153,7 @@ class Memories(Endpoint):
             saved = store.save(scope, draft)
         except Conflict as conflict:
             if "memory" in conflict.extra:
+                note_private_reads(scope, [conflict.extra["memory"]])
                 conflict.extra["memory"] = memory_json(conflict.extra["memory"], scope.instance.slug)
             raise
         return Response(saved_json(saved, scope.instance.slug), status=201 if saved.event == "created" else 200)

@@ -172,6 +172,14 @@ def test_so_is_a_recall_through_the_api(superadmin: Client, support: Instance) -
     assert noted() == {memory.id}
 
 
+def test_so_is_the_memory_that_has_a_key_already(superadmin: Client, support: Instance) -> None:
+    memory = make_memory(support, "Bob's secret text", key="plan", visibility="private", owner="bob")
+    again = {"instanceId": "support-bot", "content": "Tea", "key": "plan", "owner": "bob", "dedupe": "reject"}
+    answer = superadmin.post("/api/v1/memories", again, content_type="application/json")
+    assert answer.json()["memory"]["content"] == "Bob's secret text"
+    assert noted() == {memory.id}
+
+
 @pytest.mark.parametrize(
     "page",
     [

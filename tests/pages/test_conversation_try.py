@@ -7,7 +7,7 @@ from django.test import Client
 
 from instances.models import Instance
 from memories.forgetting import forget
-from memories.models import Job, Memory
+from memories.models import AuditEntry, Job, Memory
 from tests.domain.looking import in_another_connection
 from tests.factories import make_conversation, make_memory, scope_of
 from tests.openai_server import OpenAIServer
@@ -109,12 +109,15 @@ def test_not_too_often(alice: Client, support: Instance, openai: OpenAIServer) -
 def test_somebody_elses_private_memory_is_not_shown(
     alice: Client, superadmin: Client, support: Instance, openai: OpenAIServer
 ) -> None:
-    make_memory(support, "Emil has a secret plan", owner="emil", visibility="private")
+    secret = make_memory(support, "Emil has a secret plan", owner="emil", visibility="private")
     body = {"text": "user: Emil has a secret plan", "user": "emil"}
     page = alice.post(URL, body).content.decode()
     assert "A private memory of somebody" in page
     assert "/memory/" not in page.split('id="outcome"')[1]
+    noted = AuditEntry.objects.filter(action="read_private")
+    assert not noted.exists()
     assert "/memory/" in superadmin.post(URL, body).content.decode().split('id="outcome"')[1]
+    assert noted.get().memory_ids == [secret.id]
 
 
 def test_access(alice: Client, support: Instance, sales: Instance) -> None:
