@@ -93,11 +93,9 @@ Ids = Annotated[list[UUID], Field(max_length=100)]
 
 
 class MemoryDraft(Input):
-    """A new memory. `kind` is accepted for `category`, `type` for `role`.
+    """A new memory. `kind` is accepted for `category`, `type` for `role`."""
 
-    Lists and documents are made by factories: of a default, pydantic makes a deep copy for each of a million rows.
-    """
-
+    # Lists and documents are made by factories: of a default, pydantic makes a deep copy for each of a million rows.
     content: Content
     category: CategoryWord = Category.GENERAL
     role: RoleWord = Role.CONTEXT

@@ -81,8 +81,15 @@ def _with_instance(model: type[Input], *, required: bool) -> type[Input]:
 
 
 def _component(shape: Any) -> Schema:
-    _components[shape.__name__] = _schema_of(TypeAdapter(shape))
+    _collect({shape.__name__: _schema_of(TypeAdapter(shape))})
     return {"$ref": f"#/components/schemas/{shape.__name__}"}
+
+
+def _collect(components: Mapping[str, Schema]) -> None:
+    """One name, one shape: of two the last would stand for both, and one endpoint be described wrongly."""
+    for name, schema in components.items():
+        if _components.setdefault(name, schema) != schema:
+            raise ValueError(f"Two different shapes are called {name}.")
 
 
 def _query_parameters(model: type[Input]) -> Iterator[OpenApiParameter]:
@@ -94,7 +101,7 @@ def _query_parameters(model: type[Input]) -> Iterator[OpenApiParameter]:
 def _schema_of(type: TypeAdapter[Any]) -> Schema:
     """Enumerations are shared as components of their own."""
     schema: Schema = _tidy(type.json_schema(ref_template="#/components/schemas/{model}", mode="serialization"))
-    _components.update(schema.pop("$defs", {}))
+    _collect(schema.pop("$defs", {}))
     return schema
 
 

@@ -53,8 +53,12 @@ class MemoriesQuery(Filters, Paging):
         return value.replace("\x00", " ").strip() if isinstance(value, str) else value
 
 
+class OneOfMany(MemoryDraft):
+    """A new memory, where the instance is named once for all. `kind` is accepted for `category`, `type` for `role`."""
+
+
 class MemoryDrafts(Input):
-    memories: Annotated[list[MemoryDraft], Field(min_length=1, max_length=MAX_AT_ONCE)]
+    memories: Annotated[list[OneOfMany], Field(min_length=1, max_length=MAX_AT_ONCE)]
 
 
 class Deletion(Input):

@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 from django.urls import get_resolver
+from jsonschema import Draft202012Validator
 
 from memories.filters import Filters
 from memoryconsole import api_urls
 from tests.api.calling import Caller, new_client
-from tests.api.endpoints import CALLS, WITHOUT_INSTANCE
+from tests.api.endpoints import CALLS, WITHOUT_INSTANCE, Call, populate
+from tests.factories import make_instance
 
 pytestmark = pytest.mark.django_db
+ANY_ID = re.compile(r"\{(memory|waiting|conversation|procedure|recall|job|failed|pair)\}")
 
 
 def schema() -> dict:
@@ -31,10 +34,7 @@ def test_is_openapi_3_1() -> None:
 
 def test_has_every_endpoint_the_tests_have_and_no_other() -> None:
     documented = {f"{method.upper()} {path}" for path, methods in schema()["paths"].items() for method in methods}
-    ids = re.compile(r"\{(memory|waiting|conversation|procedure|recall|job|failed|pair)\}")
-    names = [ids.sub("{id}", str(call)) for call in CALLS + WITHOUT_INSTANCE]
-    tested = {name.replace("{attachment}", "{attachmentId}") for name in names}
-    assert documented == tested
+    assert documented == {f"{call.method} {described_path(call)}" for call in CALLS + WITHOUT_INSTANCE}
 
 
 def test_operations_have_a_summary_and_no_description_by_accident() -> None:
@@ -54,6 +54,20 @@ def test_every_operation_documents_its_errors() -> None:
             assert {"400", "401", "403", "404", "429", "503"} <= operation["responses"].keys()
             if "requestBody" in operation:
                 assert {"413", "415"} <= operation["responses"].keys()
+
+
+def test_every_body_that_is_accepted_fits_its_description() -> None:
+    """So a client made from the description can send it: with `instanceId` wherever that is needed."""
+    described = schema()
+    world = populate(make_instance("support-bot"))
+    for call in (call for call in CALLS + WITHOUT_INSTANCE if call.body):
+        operation = described["paths"][described_path(call)][call.method.lower()]
+        reference = operation["requestBody"]["content"]["application/json"]["schema"]
+        Draft202012Validator({**reference, "components": described["components"]}).validate(call.body(world))
+
+
+def described_path(call: Call) -> str:
+    return ANY_ID.sub("{id}", call.path.split("?")[0]).replace("{attachment}", "{attachmentId}")
 
 
 def test_shows_filters_with_their_choices() -> None:
