@@ -1,4 +1,7 @@
-"""Links from memories to what was said: conversations and messages of the same instance, or an error."""
+"""Links from memories to what was said: conversations and messages of the same instance, or an error.
+
+Whoever writes looks before, and once more when the database refuses: somebody may have been forgotten meanwhile.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

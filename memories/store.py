@@ -64,6 +64,7 @@ def save(scope: Scope, draft: MemoryDraft) -> Saved:
             with transaction.atomic():
                 return _save(scope, draft, memory, redacted)
         except IntegrityError as error:
+            links.check(scope, [draft])
             # Somebody saved the same key between our look and our insert: look again, theirs is there now.
             if KEY_TAKEN not in str(error) or attempt == 3:
                 raise
@@ -128,6 +129,7 @@ def save_many(
             expiry.release_keys(scope, [memory.key for memory in in_order])
             insert(scope, in_order)
     except IntegrityError as error:
+        links.check(scope, drafts, in_list=True)
         if KEY_TAKEN not in str(error):
             raise
         raise Conflict("A key in this list is taken, or is there twice. Nothing was saved.", code="key_taken") from None
@@ -149,6 +151,7 @@ def change(scope: Scope, raw_id: object, changes: MemoryChanges, *, seen: dateti
                 expiry.release_keys(scope, [fields.get("key", memory.key)])
             apply(scope, memory, fields, Cause(changes.supersede_reason))
     except IntegrityError as error:
+        links.check_fields(scope, fields)
         if KEY_TAKEN not in str(error):
             raise
         raise Conflict("Another memory has this key.", code="key_taken") from None

@@ -1,9 +1,12 @@
-"""What tests look for, and at: what search finds, and how far the vectors are."""
+"""What tests look for, and at: what search finds, how far the vectors are, and who waits for whom."""
 
 from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic, sleep
 from typing import Any
 
-from django.db import connections
+from django.db import connection, connections, transaction
 
 from instances.models import Instance
 from memories.embedding.backfill import embed_pending
@@ -42,3 +45,27 @@ def in_another_connection(work: Any, *arguments: Any) -> Any:
         return work(*arguments)
     finally:
         connections.close_all()
+
+
+def while_writing(write: Callable[[], object], work: Callable[..., object], *arguments: Any) -> Any:
+    """Another connection does its work while the transaction of the writer is open, and waits for it to end."""
+    with ThreadPoolExecutor(1) as thread:
+        with transaction.atomic():
+            write()
+            working = thread.submit(in_another_connection, work, *arguments)
+            until_somebody_waits()
+        return working.result(20)
+
+
+def until_somebody_waits() -> None:
+    end = monotonic() + 20
+    with connection.cursor() as cursor:
+        while monotonic() < end:
+            cursor.execute(
+                "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY("
+                "pg_blocking_pids(pid)))"
+            )
+            if cursor.fetchone()[0]:
+                return
+            sleep(0.01)
+    raise AssertionError("nobody waits for this transaction")

@@ -1,13 +1,11 @@
 """Ready means that what a memory says now has its vectors, whoever writes meanwhile."""
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from time import monotonic, sleep
 from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from instances.models import Instance
@@ -17,7 +15,7 @@ from memories.embedding.backfill import ask_for_embedding, try_failed_again
 from memories.embedding.storing import Missing, mark_failed, mark_pending, mark_ready
 from memories.models import Embedding, Memory
 from memories.store import change, change_many
-from tests.domain.looking import embed, find, in_another_connection, states, texts, vectors
+from tests.domain.looking import embed, find, in_another_connection, states, texts, vectors, while_writing
 from tests.factories import make_instance, make_memories, make_memory, scope_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,30 +27,6 @@ def embedded_but_not_marked(instance: Instance, number: int = 1) -> list[Memory]
     embed(instance)
     Memory.objects.update(embedding="pending")
     return memories
-
-
-def while_writing(write: Callable[[], object], work: Callable[..., object], *arguments: Any) -> None:
-    """Another connection does its work while the transaction of the writer is open, and waits for it to end."""
-    with ThreadPoolExecutor(1) as thread:
-        with transaction.atomic():
-            write()
-            working = thread.submit(in_another_connection, work, *arguments)
-            until_somebody_waits()
-        working.result(20)
-
-
-def until_somebody_waits() -> None:
-    end = monotonic() + 20
-    with connection.cursor() as cursor:
-        while monotonic() < end:
-            cursor.execute(
-                "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY("
-                "pg_blocking_pids(pid)))"
-            )
-            if cursor.fetchone()[0]:
-                return
-            sleep(0.01)
-    raise AssertionError("nobody waits for this transaction")
 
 
 def only(memories: list[Memory]) -> set[UUID]:
