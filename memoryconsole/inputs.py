@@ -137,3 +137,20 @@ REASONS = {
 def snake_name(public_name: str) -> str:
     """`sourceConversationId` as `source_conversation_id`."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in public_name)
+
+
+# What pydantic calls a bound on a number that a function of ours looks at first.
+BOUNDS = {"ge": "minimum", "le": "maximum"}
+
+
+def tidy_schema(part: Any) -> Any:
+    """JSON Schema's own words for bounds, and no titles that only repeat a field's name."""
+    if isinstance(part, list):
+        return [tidy_schema(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    return {
+        BOUNDS.get(name, name): tidy_schema(value)
+        for name, value in part.items()
+        if name != "title" or not isinstance(value, str)
+    }

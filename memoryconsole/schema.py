@@ -12,7 +12,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from pydantic import TypeAdapter, create_model
 from typing_extensions import TypedDict
 
-from memoryconsole.inputs import Input
+from memoryconsole.inputs import Input, tidy_schema
 
 View = TypeVar("View", bound=Callable[..., Any])
 Schema = dict[str, Any]
@@ -100,26 +100,9 @@ def _query_parameters(model: type[Input]) -> Iterator[OpenApiParameter]:
 
 def _schema_of(type: TypeAdapter[Any]) -> Schema:
     """Enumerations are shared as components of their own."""
-    schema: Schema = _tidy(type.json_schema(ref_template="#/components/schemas/{model}", mode="serialization"))
+    schema: Schema = tidy_schema(type.json_schema(ref_template="#/components/schemas/{model}", mode="serialization"))
     _collect(schema.pop("$defs", {}))
     return schema
-
-
-# What pydantic calls a bound on a number that a function of ours looks at first.
-BOUNDS = {"ge": "minimum", "le": "maximum"}
-
-
-def _tidy(part: Any) -> Any:
-    """JSON Schema's own words for bounds, and no titles that only repeat a field's name."""
-    if isinstance(part, list):
-        return [_tidy(each) for each in part]
-    if not isinstance(part, dict):
-        return part
-    return {
-        BOUNDS.get(name, name): _tidy(value)
-        for name, value in part.items()
-        if name != "title" or not isinstance(value, str)
-    }
 
 
 def _without_null(field: Schema) -> Schema:

@@ -25,7 +25,7 @@ from memories.search.hybrid import Hit, search
 from memories.search.query import read_query
 from memories.vocabulary import Category, Role, Status, category_named, role_named
 from memoryconsole.errors import Conflict, Invalid
-from memoryconsole.inputs import Input, Number, Text, read
+from memoryconsole.inputs import Input, Number, Text, read, tidy_schema
 from memoryconsole.presenting import when
 
 SOURCE = "mcp"
@@ -116,7 +116,8 @@ class Tool(Generic[T]):
 
     @property
     def schema(self) -> Json:
-        return self.input.model_json_schema()
+        described: Json = tidy_schema(self.input.model_json_schema())
+        return described
 
     def call(self, scope: Scope, arguments: Mapping[str, Any]) -> Answer:
         """An agent does not say for whom it is asking, so private memories stay out of its sight."""

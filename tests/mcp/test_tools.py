@@ -1,6 +1,7 @@
 """The tools of an agent, each on its own; `tests/start/test_mcp.py` calls them through the protocol."""
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from accounts.access import Scope, open_only_instance
 from accounts.keys import actor_presenting
@@ -33,6 +34,24 @@ def test_a_schema_names_what_is_needed_and_nothing_of_the_instance(tool):
     assert tool.schema["additionalProperties"] is False
     assert not any("instance" in name.lower() for name in tool.schema["properties"])
     assert all(name == name.lower() for name in tool.schema["properties"])
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("memory_save", {"key": "k", "content": "x", "importance": 11}),
+        ("memory_save", {"key": "k", "content": "x", "importance": 0}),
+        ("memory_search", {"query": "tea", "max_results": 51}),
+        ("memory_search", {"query": "tea", "max_results": 0}),
+    ],
+)
+def test_a_schema_says_which_numbers_are_taken(scope, tool, arguments):
+    """In JSON Schema's words: a model knows them before it calls, and a host that checks schemas finds no others."""
+    described = Draft202012Validator(TOOLS[tool].schema)
+    assert not described.is_valid(arguments)
+    with pytest.raises(Invalid):
+        call(scope, tool, **arguments)
+    assert described.is_valid({name: 5 if isinstance(value, int) else value for name, value in arguments.items()})
 
 
 def test_save_fills_in_what_is_left_out(scope):
