@@ -21,6 +21,7 @@ from memories.filters import Filters, readable
 from memories.listing import list_from
 from memories.models import Memory
 from memories.recall.recalling import RecallRequest, recall
+from memories.recall.request import MAX_QUESTION
 from memories.search.hybrid import Hit, search
 from memories.search.query import read_query
 from memories.vocabulary import Category, Role, Status, category_named, role_named
@@ -86,7 +87,9 @@ class List(ToolInput):
 
 
 class Recall(ToolInput):
-    query: Annotated[Question, Field(description="The message that is about to be answered.")]
+    query: Annotated[
+        Text, Field(min_length=1, max_length=MAX_QUESTION, description="The message that is about to be answered.")
+    ]
 
 
 class Delete(ToolInput):

@@ -258,3 +258,9 @@ def test_recall_gives_the_block_and_what_is_in_it(scope):
     assert "[owner]: Ada is the owner of the shop" in answer.text
     assert "diary" not in answer.text
     assert [memory["key"] for memory in answer.structured["memories"]] == ["owner"]
+
+
+def test_recall_takes_a_message_of_any_length_the_api_takes(scope):
+    make_memory(scope.instance, "Ada likes green tea", key="tea")
+    message = "Please read this letter and say which tea Ada likes. " + "It goes on and on. " * 500
+    assert "[tea]" in call(scope, "memory_recall", query=message)["context"]
