@@ -36,7 +36,7 @@ class JobDraft(Input):
     @classmethod
     def _only_its_own(cls, payload: JobOptions, info: ValidationInfo) -> JobOptions:
         own = {"embed-memories": {"limit"}, "find-duplicates": {"threshold"}}.get(info.data.get("kind", ""))
-        if own is not None and not payload.model_fields_set <= own:
+        if own is not None and not payload.model_dump(exclude_none=True).keys() <= own:
             raise ValueError(f"{info.data['kind']} takes {' and '.join(sorted(own))} only.")
         return payload
 

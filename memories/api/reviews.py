@@ -48,7 +48,7 @@ class Decision(Input):
     @model_validator(mode="after")
     def _only_what_the_action_takes(self) -> Self:
         takes = {"approve": {"content", "category", "importance"}, "merge": {"content"}}.get(self.action, set())
-        for name in self.model_fields_set - {"action"} - takes:
+        for name in self.model_dump(exclude_none=True).keys() - {"action"} - takes:
             raise ValueError(f"{self.action} takes no {name}.")
         return self
 

@@ -121,6 +121,13 @@ def test_bad_input(api: Caller, support: Instance, fields: dict[str, Any], field
     assert not queued.exists()
 
 
+@pytest.mark.parametrize("kind", ["embed-memories", "find-duplicates"])
+def test_the_payload_that_is_described_as_the_default_is_taken(api: Caller, kind: str) -> None:
+    described = api.get("/api/schema").json["components"]["schemas"]["JobDraft"]["properties"]["payload"]["default"]
+    assert described == {"limit": None, "threshold": None}
+    assert start(api, kind=kind, payload=described).status == 202
+
+
 def test_the_kind_and_the_instance_are_needed(api: Caller) -> None:
     assert api.post("/api/v1/jobs", {"instanceId": "support-bot"}).errors == {"kind": ["This field is required."]}
     assert api.post("/api/v1/jobs", {"kind": "embed-memories"}).error == (400, "instance_id_required")

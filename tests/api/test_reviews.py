@@ -69,6 +69,11 @@ def test_approve_corrected(api: Caller, waiting: Memory) -> None:
     assert MemoryVersion.objects.get().reason == "corrected in review"
 
 
+@pytest.mark.parametrize("action", ["approve", "keep", "merge", "reject"])
+def test_null_is_nothing(api: Caller, waiting: Memory, action: str) -> None:
+    assert decide(api, waiting, action=action, content=None, category=None, importance=None).status == 200
+
+
 def test_keep(api: Caller, support: Instance, waiting: Memory) -> None:
     assert decide(api, waiting, action="keep").json["event"] == "kept"
     assert decide(api, make_waiting(support, "Alone"), action="keep").error == (409, "no_conflict")
