@@ -8,14 +8,14 @@ from uuid import UUID
 from django.db.models import BooleanField, Expression, Q, QuerySet
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
-from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from accounts.access import Scope
 from memories.draft import CategoryWord, Importance, Name, RoleWord, Tag, with_role_of_category
 from memories.models import LISTED, Memory
 from memories.vocabulary import EmbeddingState, Status, Visibility
 from memoryconsole.ids import EPOCH, MILLISECOND, first_id_at
-from memoryconsole.inputs import Input, Moment, Text
+from memoryconsole.inputs import Input, Moment, Text, never_null
 
 
 def _empty_is_none(value: object) -> object:
@@ -24,7 +24,7 @@ def _empty_is_none(value: object) -> object:
 
 def _not_empty(value: object) -> object:
     """A variable that nobody has set must not mean "any", least of all where something is deleted."""
-    if isinstance(value, str) and not value.strip():
+    if value is None or (isinstance(value, str) and not value.strip()):
         raise ValueError("This may not be empty. Leave the filter out to mean any.")
     return value
 
@@ -41,6 +41,8 @@ Label = Annotated[Text, StringConstraints(max_length=32)]
 
 class Filters(Input):
     """Every filter narrows; leaving one out means any. What else a query asks for is no filter."""
+
+    model_config = ConfigDict(json_schema_extra=never_null)
 
     category: Annotated[CategoryWord | None, Given] = None
     role: Annotated[RoleWord | None, Given] = None

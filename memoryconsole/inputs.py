@@ -154,3 +154,15 @@ def tidy_schema(part: Any) -> Any:
         for name, value in part.items()
         if name != "title" or not isinstance(value, str)
     }
+
+
+def never_null(schema: dict[str, Any]) -> None:
+    """Describe the fields of a model as what may be left out, but not be null."""
+    schema["properties"] = {name: without_null(field) for name, field in schema["properties"].items()}
+
+
+def without_null(field: dict[str, Any]) -> dict[str, Any]:
+    if "anyOf" not in field:
+        return field
+    (choice,) = (choice for choice in field["anyOf"] if choice.get("type") != "null")
+    return dict(choice)

@@ -12,7 +12,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from pydantic import TypeAdapter, create_model
 from typing_extensions import TypedDict
 
-from memoryconsole.inputs import Input, tidy_schema
+from memoryconsole.inputs import Input, tidy_schema, without_null
 
 View = TypeVar("View", bound=Callable[..., Any])
 Schema = dict[str, Any]
@@ -95,7 +95,8 @@ def _collect(components: Mapping[str, Schema]) -> None:
 def _query_parameters(model: type[Input]) -> Iterator[OpenApiParameter]:
     schema = _schema_of(TypeAdapter(model))
     for name, field in schema["properties"].items():
-        yield OpenApiParameter(name, _without_null(field), required=name in schema.get("required", []))
+        # A query parameter is left out, never null.
+        yield OpenApiParameter(name, without_null(field), required=name in schema.get("required", []))
 
 
 def _schema_of(type: TypeAdapter[Any]) -> Schema:
@@ -103,14 +104,6 @@ def _schema_of(type: TypeAdapter[Any]) -> Schema:
     schema: Schema = tidy_schema(type.json_schema(ref_template="#/components/schemas/{model}", mode="serialization"))
     _collect(schema.pop("$defs", {}))
     return schema
-
-
-def _without_null(field: Schema) -> Schema:
-    """A query parameter is left out, never null."""
-    if "anyOf" not in field:
-        return field
-    (choice,) = (choice for choice in field["anyOf"] if choice.get("type") != "null")
-    return dict(choice)
 
 
 class AutoSchema(SpectacularSchema):

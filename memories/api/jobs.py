@@ -79,7 +79,7 @@ class JobsQuery(JobFilters, Paging):
     """Newest first. Finished jobs are kept for 30 days."""
 
     def filters(self) -> JobFilters:
-        return JobFilters(state=self.state, kind=self.kind)
+        return JobFilters(**self.model_dump(include=set(JobFilters.model_fields), exclude_none=True))
 
 
 class Jobs(Endpoint):

@@ -180,7 +180,8 @@ def _nearest(scope: Scope, new: Memory, vector: Vector | None) -> list[Near]:
 
 def _nearest_by_words(scope: Scope, new: Memory) -> list[Near]:
     words = " ".join(word for word in new.content.split() if word[:1].isalnum())
-    hits = search(scope, words, Filters(owner=new.owner or None), mode="keyword", limit=LOOKED_AT).hits
+    filters = Filters(owner=new.owner) if new.owner else Filters()
+    hits = search(scope, words, filters, mode="keyword", limit=LOOKED_AT).hits
     alike = [hit.memory.id for hit in hits if overlap(hit.memory.content, new.content) >= ALIKE]
     rows = {memory.id: memory for memory in _comparable(scope, new).filter(id__in=alike)} if alike else {}
     return [Near(rows[id], None) for id in alike if id in rows]

@@ -171,7 +171,7 @@ def _taken(conflict: Conflict) -> Conflict:
 def find(scope: Scope, wanted: Search) -> Answer:
     if read_query(wanted.query).is_empty:
         raise Invalid({"query": ["Say what to look for."]})
-    filters = read(Filters, {"category": wanted.category, "includeSuperseded": True})
+    filters = _narrowed(category=wanted.category, includeSuperseded=True)
     found = search(scope, wanted.query, filters, limit=wanted.max_results)
     answer: Json = {"searchMode": found.mode, "total": found.total, "results": [hit_json(hit) for hit in found.hits]}
     if found.reason:
@@ -180,12 +180,16 @@ def find(scope: Scope, wanted: Search) -> Answer:
 
 
 def list_all(scope: Scope, wanted: List) -> Answer:
-    filters = read(Filters, {"category": wanted.category, "role": wanted.type})
+    filters = _narrowed(category=wanted.category, role=wanted.type)
     found = list_from(scope, filters, limit=LONGEST_LIST)
     answer: Json = {"total": found.total, "memories": [memory_json(memory) for memory in found.memories]}
     if found.total > len(found.memories):
         answer["note"] = f"These are the {len(found.memories)} newest of {found.total}; memory_search finds the others."
     return Answer(answer)
+
+
+def _narrowed(**asked: Any) -> Filters:
+    return read(Filters, {name: value for name, value in asked.items() if value is not None})
 
 
 def prepare(scope: Scope, wanted: Recall) -> Answer:

@@ -103,9 +103,10 @@ def test_deleting_twice(api: Caller, support: Instance) -> None:
     assert delete(api, ids=[id]).error == (404, "not_found")
 
 
-@pytest.mark.parametrize("name", ["owner", "source", "role", "createdBefore", "conversationId"])
-def test_an_empty_filter_does_not_mean_any(name: str, api: Caller, support: Instance) -> None:
+@pytest.mark.parametrize("empty", ["", None])
+@pytest.mark.parametrize("name", ["owner", "source", "role", "createdBefore", "conversationId", "pinned"])
+def test_an_empty_filter_does_not_mean_any(name: str, empty: str | None, api: Caller, support: Instance) -> None:
     make_memories(support, 2, category="fact", owner="ann")
-    answer = delete(api, filter={"category": "fact", name: ""}, expected=2)
+    answer = delete(api, filter={"category": "fact", name: empty}, expected=2)
     assert (answer.status, list(answer.errors)) == (400, [f"filter.{name}"])
     assert Memory.objects.count() == 2

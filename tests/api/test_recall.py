@@ -277,6 +277,7 @@ def test_a_warning_when_the_always_injected_run_full(api: Caller, support: Insta
         ({"messages": "x"}, "messages"),
         ({"conversationId": "x"}, "conversationId"),
         ({"filter": {"category": "food"}}, "filter.category"),
+        ({"filter": {"owner": None}}, "filter.owner"),
         ({"filter": {"includeSuperseded": True}}, "body"),
         ({"colour": "red"}, "colour"),
     ],
