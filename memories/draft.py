@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    ConfigDict,
     Field,
     StringConstraints,
     ValidationInfo,
@@ -18,7 +19,7 @@ from pydantic import (
 from memories.evidence import check_key, tidy_evidence
 from memories.models import MAX_CONTENT, MAX_SUMMARY, MAX_TAG, MAX_TAGS
 from memories.vocabulary import Category, Role, Visibility, category_named, role_named
-from memoryconsole.inputs import Fraction, Input, Moment, Number, Text, no_nul, snake_name
+from memoryconsole.inputs import Fraction, Input, Moment, Number, Text, never_null, no_nul, snake_name
 from memoryconsole.scrub import scrub
 
 MAX_EVIDENCE = 20
@@ -133,8 +134,14 @@ class MemoryDraft(Input):
         return owner
 
 
+# What every memory has: it may be changed, but not be taken away.
+NEVER_NULL = ("content", "category", "role", "importance", "confidence", "pinned", "visibility")
+
+
 class MemoryChanges(Input):
     """What to change about a memory; what is left out stays as it is."""
+
+    model_config = ConfigDict(json_schema_extra=never_null(*NEVER_NULL))
 
     content: Content | None = None
     category: CategoryWord | None = None
@@ -163,7 +170,7 @@ class MemoryChanges(Input):
             return data
         return resolve_words({k: EMPTY.get(snake_name(k)) if v is None else v for k, v in data.items()})
 
-    @field_validator("content", "category", "role", "importance", "confidence", "pinned", "visibility", mode="before")
+    @field_validator(*NEVER_NULL, mode="before")
     @classmethod
     def _not_null(cls, value: object) -> object:
         if value is None:

@@ -42,7 +42,7 @@ Label = Annotated[Text, StringConstraints(max_length=32)]
 class Filters(Input):
     """Every filter narrows; leaving one out means any. What else a query asks for is no filter."""
 
-    model_config = ConfigDict(json_schema_extra=never_null)
+    model_config = ConfigDict(json_schema_extra=never_null())
 
     category: Annotated[CategoryWord | None, Given] = None
     role: Annotated[RoleWord | None, Given] = None

@@ -5,7 +5,7 @@ same answer to the same mistake.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 
@@ -156,9 +156,16 @@ def tidy_schema(part: Any) -> Any:
     }
 
 
-def never_null(schema: dict[str, Any]) -> None:
-    """Describe the fields of a model as what may be left out, but not be null."""
-    schema["properties"] = {name: without_null(field) for name, field in schema["properties"].items()}
+def never_null(*names: str) -> Callable[[dict[str, Any]], None]:
+    """Describe these fields of a model, or all of them, as what may be left out, but not be null."""
+
+    def describe(schema: dict[str, Any]) -> None:
+        fields = schema["properties"]
+        schema["properties"] = {
+            name: without_null(field) if not names or name in names else field for name, field in fields.items()
+        }
+
+    return describe
 
 
 def without_null(field: dict[str, Any]) -> dict[str, Any]:

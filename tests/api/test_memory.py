@@ -4,6 +4,7 @@ import uuid
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from instances.models import Instance
 from memories.models import AuditEntry, Memory, MemoryVersion
@@ -77,6 +78,9 @@ def test_null_takes_away_what_can_be_nothing(api: Caller, support: Instance) -> 
 @pytest.mark.parametrize("name", ["content", "category", "role", "importance", "confidence", "pinned", "visibility"])
 def test_null_is_no_value_for_the_rest(name: str, api: Caller, support: Instance) -> None:
     assert api.patch(url(make_memory(support)), {name: None}).errors == {name: ["This may not be null."]}
+    described = api.get("/api/schema").json["components"]
+    changes = {"$ref": "#/components/schemas/MemoryChanges", "components": described}
+    assert not Draft202012Validator(changes).is_valid({name: None})
 
 
 def test_a_new_text_takes_the_old_summary_away(api: Caller, support: Instance) -> None:
