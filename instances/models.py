@@ -1,5 +1,7 @@
 """The assistants. An instance is the isolation boundary; its slug is the public `instanceId`."""
 
+from typing import Any
+
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 
@@ -100,3 +102,11 @@ class Instance(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+
+def bounds_of(setting: str) -> tuple[float, float]:
+    """The least and the most a setting may be."""
+    column: Any = Instance._meta.get_field(setting)
+    low = next(v.limit_value for v in column.validators if isinstance(v, MinValueValidator))
+    high = next(v.limit_value for v in column.validators if isinstance(v, MaxValueValidator))
+    return low, high

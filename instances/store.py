@@ -2,24 +2,24 @@
 
 import unicodedata
 from hashlib import sha256
-from typing import Annotated
+from typing import Annotated, Any
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 from django.utils.text import slugify
-from pydantic import StringConstraints
+from pydantic import ConfigDict, StringConstraints
 
 from accounts.access import Actor, Scope, require_superadmin
 from accounts.events import record_event
 from conversations.models import Conversation
-from instances.models import Embedder, Instance, Organisation, Team
+from instances.models import Embedder, Instance, Organisation, Team, bounds_of
 from memories.deletion import files_of, remove_files
 from memories.embedding.backfill import ask_for_embedding, embed_soon, missing
 from memories.embedding.embedder import model_of
 from memories.indexing import use_language_soon
 from memories.models import Memory
 from memoryconsole.errors import Invalid, NotAllowed, Taken
-from memoryconsole.inputs import Fraction, Input, Number, Text
+from memoryconsole.inputs import Fraction, Input, Number, Text, snake_name
 
 Label = Annotated[Text, StringConstraints(min_length=1, max_length=100)]
 Key = Annotated[Text, StringConstraints(max_length=500)]
@@ -27,8 +27,18 @@ LONGEST_SLUG = 64
 NOT_A_KEY = "This does not look like an API key."
 
 
+def _with_bounds(schema: dict[str, Any]) -> None:
+    """Describe the bounds of numbers, which are the columns' own and looked at when these are written."""
+    for name, field in schema["properties"].items():
+        for choice in field.get("anyOf", ()):
+            if choice.get("type") in ("integer", "number"):
+                choice["minimum"], choice["maximum"] = bounds_of(snake_name(name))
+
+
 class InstanceChanges(Input):
     """Settings to change; what is left out stays. An empty `openaiKey` removes the key."""
+
+    model_config = ConfigDict(json_schema_extra=_with_bounds)
 
     name: Label | None = None
     team: Label | None = None

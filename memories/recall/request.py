@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Self
 from uuid import UUID
 
-from django.core.validators import MaxValueValidator, MinValueValidator
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from conversations.models import MessageRole
-from instances.models import Instance
+from instances.models import Instance, bounds_of
 from memories.draft import Name
 from memories.embedding.offline import MODEL as OFFLINE
 from memories.filters import Filters
@@ -34,9 +33,7 @@ def _spaced(value: object) -> object:
 
 def _within(setting: str) -> Any:
     """The bounds the instance's own setting has."""
-    column: Any = Instance._meta.get_field(setting)
-    low = next(v.limit_value for v in column.validators if isinstance(v, MinValueValidator))
-    high = next(v.limit_value for v in column.validators if isinstance(v, MaxValueValidator))
+    low, high = bounds_of(setting)
     return Field(ge=low, le=high)
 
 

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import AccountEvent
 from instances.models import Instance, Organisation, Team
 from memories.models import Memory
-from tests.api.calling import Caller, signed_in
+from tests.api.calling import Answer, Caller, signed_in
 from tests.factories import make_conversation, make_instance, make_key, make_memories, make_memory, make_user
 
 KEY = "sk-test-0123456789abcdef"
@@ -104,6 +104,24 @@ def test_change(admin: Caller, support: Instance) -> None:
     assert {name: answer.json["instance"][name] for name in changes} == changes
     assert answer.json["instance"]["warnings"] == []
     assert admin.get("/api/v1/instances/support-bot").json == answer.json
+
+
+def test_the_description_has_the_bounds_of_every_number(admin: Caller, support: Instance) -> None:
+    """What it names is taken, and what lies beyond is not."""
+    fields = admin.get("/api/schema").json["components"]["schemas"]["InstanceChanges"]["properties"]
+    numbers = {name: each for name, field in fields.items() for each in field["anyOf"] if each.get("type") in NUMBERS}
+    assert {"recallLimit", "dedupeThreshold", "quietMinutes"} <= numbers.keys()
+    for name, number in numbers.items():
+        low, high = number["minimum"], number["maximum"]
+        assert [change(admin, **{name: value}).status for value in (low, high)] == [200, 200]
+        assert [list(change(admin, **{name: value}).errors) for value in (low - 1, high + 1)] == [[name], [name]]
+
+
+NUMBERS = ("integer", "number")
+
+
+def change(admin: Caller, **changes: Any) -> Answer:
+    return admin.patch("/api/v1/instances/support-bot", changes)
 
 
 def test_moving_to_another_team_is_not_for_members(admin: Caller, support: Instance) -> None:
