@@ -110,9 +110,24 @@ class LengthRequired(Problem):
     detail = "Send the body with a Content-Length header, not in chunks."
 
 
-def _object(request: Request) -> dict[str, Any]:
+class Encoded(Problem):
+    """Nothing here unpacks a body, and what is packed would be read as if it were not."""
+
+    status = 415
+    code = "unsupported_media_type"
+    detail = "Send the body as it is, without a Content-Encoding."
+
+
+def check_body(request: Request) -> None:
+    """Before it is read."""
     if "HTTP_TRANSFER_ENCODING" in request.META and not request.META.get("CONTENT_LENGTH"):
         raise LengthRequired
+    if request.META.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity":
+        raise Encoded
+
+
+def _object(request: Request) -> dict[str, Any]:
+    check_body(request)
     if not isinstance(request.data, dict):
         raise Invalid({"body": ["Send a JSON object."]})
     return dict(request.data)

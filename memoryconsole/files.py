@@ -10,7 +10,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
 
-from memoryconsole.endpoints import LengthRequired
+from memoryconsole.endpoints import check_body
 from memoryconsole.errors import Invalid, Problem
 from memoryconsole.streams import safe_name
 
@@ -42,8 +42,7 @@ FILE_PARSERS = [FormParser, RawParser]
 
 def file_in(request: Request) -> tuple[Any, str]:
     """The file that was sent, as a stream, and its name: the field `file` of a form, or the body itself."""
-    if "HTTP_TRANSFER_ENCODING" in request.META and not request.META.get("CONTENT_LENGTH"):
-        raise LengthRequired
+    check_body(request)
     sent = cast(Mapping[str, Any], request.data)
     names = set(sent)
     for name in names - {"file"}:

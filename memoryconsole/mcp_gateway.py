@@ -14,7 +14,7 @@ from rest_framework.request import Request
 
 from accounts.access import Actor
 from memoryconsole.connections import release_connection
-from memoryconsole.endpoints import Endpoint, LengthRequired
+from memoryconsole.endpoints import Endpoint, check_body
 from memoryconsole.errors import Problem
 
 # The first request starts the server, which takes seconds on a small machine; a tool may wait for an embeddings API.
@@ -42,8 +42,7 @@ class Gateway(Endpoint):
     schema = None
 
     def post(self, request: Request) -> HttpResponse:
-        if "HTTP_TRANSFER_ENCODING" in request.META and not request.META.get("CONTENT_LENGTH"):
-            raise LengthRequired
+        check_body(request)
         if not settings.MCP_PORT:
             raise Absent("No MCP server belongs to this web server; `manage.py up` starts one.")
         body = request.body

@@ -135,12 +135,13 @@ ERRORS = {
     "401": "No key or session, or one that is not valid any more.",
     "403": "The key may only read, or the session's CSRF token is missing.",
     "404": "Absent, or not yours: the answer is the same.",
+    "411": "The body came in chunks, without a Content-Length.",
     "413": "The body is too large.",
-    "415": "The body is of a type this endpoint does not take.",
+    "415": "The body is of a type this endpoint does not take, or has a Content-Encoding.",
     "429": "Too many requests; Retry-After says when to come back.",
     "503": "The database cannot be reached.",
 }
-ONLY_WITH_BODY = {"413", "415"}
+ONLY_WITH_BODY = {"411", "413", "415"}
 HEADERS = {
     "401": {"WWW-Authenticate": {"schema": {"type": "string"}}},
     "429": {"Retry-After": {"schema": {"type": "integer"}}},

@@ -1,5 +1,7 @@
 """One error shape, whatever goes wrong and wherever."""
 
+import gzip
+import json
 import logging
 
 import pytest
@@ -14,6 +16,9 @@ from tests.factories import make_key, make_user
 
 SCOPED = pytest.mark.parametrize("call", [call for call in CALLS if call.takes_instance], ids=str)
 WITH_BODY = pytest.mark.parametrize("call", [call for call in CALLS + WITHOUT_INSTANCE if call.body], ids=str)
+TAKES_BODY = pytest.mark.parametrize(
+    "call", [call for call in CALLS + WITHOUT_INSTANCE if call.method in ("POST", "PATCH")], ids=str
+)
 EVERY = pytest.mark.parametrize("call", CALLS + WITHOUT_INSTANCE, ids=str)
 
 
@@ -79,6 +84,15 @@ def test_wrong_content_type(call: Call, world: World) -> None:
     for type in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
         answer = caller.send(call.method, call.url(world), raw=b"a=1", type=type)
         assert answer.error == (415, "unsupported_media_type")
+
+
+@TAKES_BODY
+def test_compressed_body(call: Call, world: World) -> None:
+    """Not a mistake in its text: nothing unpacks it, and a file would be kept packed under the name of the other."""
+    packed = gzip.compress(json.dumps(call.body(world) if call.body else "A file").encode())
+    answer = Caller(make_key(), **{"Content-Encoding": "gzip"}).send(call.method, call.url(world), raw=packed)
+    assert answer.error == (415, "unsupported_media_type")
+    assert "Content-Encoding" in answer.json["detail"]
 
 
 @WITH_BODY

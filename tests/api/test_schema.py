@@ -53,7 +53,7 @@ def test_every_operation_documents_its_errors() -> None:
         for operation in methods.values():
             assert {"400", "401", "403", "404", "429", "503"} <= operation["responses"].keys()
             if "requestBody" in operation:
-                assert {"413", "415"} <= operation["responses"].keys()
+                assert {"411", "413", "415"} <= operation["responses"].keys()
 
 
 def test_every_body_that_is_accepted_fits_its_description() -> None:
