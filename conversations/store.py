@@ -18,7 +18,7 @@ from conversations.models import Conversation, Message, MessageRole
 from memories.learning import follow_up
 from memoryconsole.errors import NotFound
 from memoryconsole.ids import parse_id, uuid7, uuid7_at
-from memoryconsole.inputs import Input, Moment, Text
+from memoryconsole.inputs import Input, Moment, Perhaps, Text
 from memoryconsole.scrub import scrub
 
 MAX_MESSAGE = 100_000
@@ -34,18 +34,18 @@ def _known_zone(name: str) -> str:
 class ConversationDraft(Input):
     """A conversation; sending the same `externalId` again finds the one that is there."""
 
-    external_id: Annotated[Text, StringConstraints(max_length=200)] = ""
-    channel: Annotated[Text, StringConstraints(max_length=64)] = ""
-    user_id: Annotated[Text, StringConstraints(max_length=200)] = ""
-    title: Annotated[Text, StringConstraints(max_length=200)] = ""
-    time_zone: Annotated[Text, StringConstraints(max_length=64), AfterValidator(_known_zone)] = ""
+    external_id: Annotated[Text, StringConstraints(max_length=200), Perhaps] = ""
+    channel: Annotated[Text, StringConstraints(max_length=64), Perhaps] = ""
+    user_id: Annotated[Text, StringConstraints(max_length=200), Perhaps] = ""
+    title: Annotated[Text, StringConstraints(max_length=200), Perhaps] = ""
+    time_zone: Annotated[Text, StringConstraints(max_length=64), AfterValidator(_known_zone), Perhaps] = ""
 
 
 class MessageDraft(Input):
     role: MessageRole
     content: Annotated[Text, StringConstraints(min_length=1, max_length=MAX_MESSAGE)]
     created_at: Moment | None = None
-    external_id: Annotated[Text, StringConstraints(max_length=200)] = ""
+    external_id: Annotated[Text, StringConstraints(max_length=200), Perhaps] = ""
 
 
 class MessageDrafts(Input):

@@ -71,7 +71,13 @@ def _not_a_flag(value: object) -> object:
     return value
 
 
+def _empty_for_null(value: object) -> object:
+    return "" if value is None else value
+
+
 Text = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(no_nul)]
+# Where nothing is a value: answers say null for it, and so may whoever asks.
+Perhaps = BeforeValidator(_empty_for_null)
 Moment = Annotated[datetime, BeforeValidator(_iso_date), AfterValidator(_in_utc)]
 Number = Annotated[int, BeforeValidator(_not_a_flag)]
 Fraction = Annotated[float, BeforeValidator(_not_a_flag), Field(allow_inf_nan=False)]

@@ -13,7 +13,7 @@ from memories.draft import Name
 from memories.embedding.offline import MODEL as OFFLINE
 from memories.filters import Filters
 from memories.recall.prompt_block import without_blocks
-from memoryconsole.inputs import Fraction, Input, Number
+from memoryconsole.inputs import Fraction, Input, Number, Perhaps
 
 MAX_QUESTION = 100_000
 MAX_MESSAGES = 200
@@ -61,10 +61,10 @@ class RecallRequest(RecallSettings):
     `userId` is the end user: of private memories only theirs are recalled. `filter` leaves only what it matches.
     """
 
-    query: Question = ""
+    query: Annotated[Question, Perhaps] = ""
     messages: Annotated[list[RecallMessage], Field(max_length=MAX_MESSAGES)] = []
     conversation_id: UUID | None = None
-    user_id: Name = ""
+    user_id: Annotated[Name, Perhaps] = ""
     filter: Filters | None = None
     explain: bool = False
 

@@ -43,6 +43,14 @@ def test_open_without_anything(api: Caller) -> None:
     assert Conversation.objects.count() == 2
 
 
+def test_null_is_nothing(api: Caller) -> None:
+    """As answers have it: two conversations without an external id are two."""
+    nulls = dict.fromkeys(("externalId", "channel", "userId", "title", "timeZone"))
+    first, second = start(api, **nulls), start(api, **nulls)
+    assert (first.status, second.status) == (201, 201)
+    assert first.json["conversation"]["userId"] is None
+
+
 def test_external_id_makes_it_idempotent(api: Caller, sales: Instance) -> None:
     theirs = make_conversation(sales, externalId="ticket-7")
     first = start(api, externalId="ticket-7", title="A refund")

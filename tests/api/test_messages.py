@@ -77,6 +77,12 @@ def test_append(api: Caller, conversation: Conversation) -> None:
     assert shown.json["conversation"]["lastMessageAt"] == "2099-01-01T09:00:00Z"
 
 
+def test_null_is_nothing(api: Caller, conversation: Conversation) -> None:
+    message = {"role": "user", "content": "Hi", "createdAt": None, "externalId": None}
+    first, second = add(api, conversation, [message, message]).json["messages"]
+    assert (first["externalId"], second["position"]) == (None, first["position"] + 1)
+
+
 def test_external_id_makes_it_idempotent(api: Caller, conversation: Conversation) -> None:
     messages = [{"role": "user", "content": "One", "externalId": "a"}, {"role": "user", "content": "Two"}]
     first = add(api, conversation, messages)
