@@ -15,11 +15,15 @@ BYTES_PER_TOKEN = 3
 
 _TAG = re.compile(r"<(/?)\s*memory-context\b[^>]*>?", re.IGNORECASE)
 _SPACE = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
-# What nobody sees: signs that turn the direction of writing, byte order marks, and "tag" letters made to hide text.
-_HIDDEN = re.compile("[\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
-_LABEL = re.compile(rf"\[\s*({'|'.join(LABELS)})\s*\]", re.IGNORECASE)
-# Most texts have nothing of all that, and are left alone.
-_SUSPICIOUS = re.compile(r"[<>&\[]|  |^ | $")
+# What nobody sees: places to break a word, signs that turn the direction of writing, byte order marks, and the "tag"
+# letters and variants that hide whole texts. Joiners stay, which words of some languages need.
+_HIDDEN = re.compile(
+    "[\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e0fff]"
+)
+_JOINED = "[\u200c\u200d]*"
+_LABEL = re.compile(rf"\[[\s\u200c\u200d]*({'|'.join(map(_JOINED.join, LABELS))})[\s\u200c\u200d]*\]", re.IGNORECASE)
+# Most texts have nothing of all that, and are left alone. Some of what nobody sees is printable to Python.
+_SUSPICIOUS = re.compile("[<>&\\[\u034f\U000e0100-\U000e01ef]|  |^ | $")
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _BRACKETS = str.maketrans("[]", "()")
 
