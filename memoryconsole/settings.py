@@ -15,7 +15,8 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 if not env.flag("IGNORE_DOTENV", False):
     load_dotenv(BASE_DIR / ".env")
 
-DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / ".data"))).absolute()
+# Below the project, wherever a command is run from: cron or an agent's host would start an empty database elsewhere.
+DATA_DIR = BASE_DIR / env.text("DATA_DIR", ".data")
 HOST = env.text("HOST", "127.0.0.1")
 PORT = env.number("PORT", 8000, low=1, high=65535)
 # Between the web server and the MCP server on this machine; `up` chooses one and tells them.

@@ -1,6 +1,9 @@
 """A wrong value in the environment is named, and every variable is documented."""
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -47,6 +50,16 @@ def test_a_database_url_is_taken_apart(monkeypatch):
         "PORT": "6432",
         "OPTIONS": {"sslmode": "require"},
     }
+
+
+def test_a_relative_data_directory_is_the_same_one_from_everywhere(data_dir, tmp_path):
+    relative = os.path.relpath(data_dir, ROOT)
+    command = [sys.executable, "-c", "from memoryconsole.settings import DATA_DIR; print(DATA_DIR.resolve())"]
+    environment = {**os.environ, "DATA_DIR": relative, "PYTHONPATH": str(ROOT)}
+    for place in (ROOT, tmp_path):
+        answer = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=True)
+        assert answer.stdout.strip() == str(data_dir.resolve())
+    assert not list(tmp_path.iterdir())
 
 
 def test_every_variable_is_documented():
