@@ -34,7 +34,7 @@ def readiness() -> list[Finding]:
 def connection_problem() -> str | None:
     """What the database says to a fresh connection; the pool would only report that it waited in vain."""
     try:
-        psycopg.connect(**connection.get_connection_params(), connect_timeout=5).close()
+        psycopg.connect(**connection.get_connection_params()).close()
     except (psycopg.Error, CommandError) as error:
         return _first_line(error)
     return None

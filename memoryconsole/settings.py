@@ -106,7 +106,14 @@ DATABASES = {
         "CONN_MAX_AGE": 0,
         **(DATABASE_URL or {}),
         "OPTIONS": {
-            "pool": {"min_size": 1, "max_size": env.number("DB_POOL_SIZE", 16, low=2, high=500), "timeout": 10},
+            "pool": {
+                "min_size": 1,
+                "max_size": env.number("DB_POOL_SIZE", 16, low=2, high=500),
+                "timeout": 10,
+                # Then the next request makes it try at once; by itself it would pause as long as it has tried already.
+                "reconnect_timeout": 2,
+            },
+            "connect_timeout": 5,
             "server_side_binding": True,
             "prepare_threshold": 0,
             **(DATABASE_URL or {}).get("OPTIONS", {}),

@@ -20,6 +20,9 @@ from memoryconsole.postgres.cursor import QuickCursor
 _queries.MAX_CACHED_STATEMENT_LENGTH = 32_768
 _queries.MAX_CACHED_STATEMENT_PARAMS = 200
 
+# For a connection; until there is one again.
+IN_AN_OUTAGE = 1.0
+
 
 class SchemaEditor(schema.DatabaseSchemaEditor):
     """Migrations may send several statements in one string, which a prepared statement may not contain."""
@@ -70,6 +73,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             return self._live_connection(conn_params)
         except (OperationalError, DriverError):
             if not revive():
+                self._wait_at_most(IN_AN_OUTAGE)
                 raise
             return self._live_connection(conn_params)
 
@@ -86,8 +90,16 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 revive()
             finally:
                 self.pool.putconn(connection)
+            if not settings.EMBEDDED_POSTGRES:
+                self._wait_at_most(IN_AN_OUTAGE)
             connection = super().get_new_connection(conn_params)
+        self._wait_at_most(self.settings_dict["OPTIONS"].get("pool", {}).get("timeout"))
         return connection
+
+    def _wait_at_most(self, seconds: float) -> None:
+        """All requests that wait for a database that is away would be all that the web server can serve at once."""
+        if self.pool:
+            self.pool.timeout = seconds
 
 
 def revive() -> bool:

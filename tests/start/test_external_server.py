@@ -1,8 +1,13 @@
 """The same migrations and commands on a PostgreSQL the console did not start."""
 
 import json
+import signal
+import socket
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
@@ -11,11 +16,27 @@ import pytest
 from memoryconsole.embedded import binaries
 from memoryconsole.embedded.account import unprivileged
 from memoryconsole.embedded.home import SHARED
-from tests.start.console import manage
+from tests.start.console import Console, manage, wait_until
+
+
+@dataclass
+class Outside:
+    """A server that somebody else starts and stops."""
+
+    url: str
+    run: Callable[..., None]
+    cluster: str
+    options: str
+
+    def start(self) -> None:
+        self.run("pg_ctl", "start", "-s", "-w", "-D", self.cluster, "-o", self.options)
+
+    def stop(self) -> None:
+        self.run("pg_ctl", "stop", "-s", "-w", "-m", "immediate", "-D", self.cluster)
 
 
 @pytest.fixture
-def database_url(reachable_dir: Path, free_port: int) -> Iterator[str]:
+def outside(reachable_dir: Path, free_port: int) -> Iterator[Outside]:
     account, bin_dir = unprivileged(), binaries.find("", SHARED)
     place = reachable_dir / "outside"
     place.mkdir(mode=0o700)
@@ -30,13 +51,30 @@ def database_url(reachable_dir: Path, free_port: int) -> Iterator[str]:
         assert done.returncode == 0
 
     run("initdb", "-D", cluster, "-U", "ada", "--auth=scram-sha-256", f"--pwfile={password}", "--no-sync", "-E", "UTF8")
-    options = f"-p {free_port} -h 127.0.0.1 -k '' -c fsync=off"
-    run("pg_ctl", "start", "-s", "-w", "-D", cluster, "-o", options)
-    url = f"postgres://ada:open%3Asesame%401@127.0.0.1:{free_port}"
-    with psycopg.connect(f"{url}/postgres", autocommit=True) as connection:
+    address = f"postgres://ada:open%3Asesame%401@127.0.0.1:{free_port}"
+    url = f"{address}/the%20console?application_name=elsewhere&connect_timeout=4"
+    server = Outside(url, run, cluster, f"-p {free_port} -h 127.0.0.1 -k '' -c fsync=off")
+    server.start()
+    with psycopg.connect(f"{address}/postgres", autocommit=True) as connection:
         connection.execute('CREATE DATABASE "the console"')
-    yield f"{url}/the%20console?application_name=elsewhere"
-    run("pg_ctl", "stop", "-s", "-w", "-m", "immediate", "-D", cluster)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def database_url(outside: Outside) -> str:
+    return outside.url
+
+
+@pytest.fixture
+def console(outside: Outside, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Console]:
+    monkeypatch.setenv("DATABASE_URL", outside.url)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    console = Console(data_dir, port).wait_until_ready()
+    yield console
+    console.signal(signal.SIGTERM)
 
 
 def test_migrate_and_doctor_on_a_server_of_ones_own(database_url, data_dir):
@@ -48,3 +86,27 @@ def test_migrate_and_doctor_on_a_server_of_ones_own(database_url, data_dir):
     assert findings["migrations"]["level"] == "ok"
     assert "DATABASE_URL" in findings["database"]["message"]
     assert not (data_dir / "postgres").exists()
+
+
+def test_an_outage_keeps_nobody_waiting_and_is_over_when_the_server_is_back(outside, console, data_dir):
+    key = manage("createapikey", "--all-instances", data_dir=data_dir, DATABASE_URL=outside.url).stdout.strip()
+
+    def status() -> int:
+        return console.get("/api/v1/instances", key)[0]
+
+    assert status() == 200
+    outside.stop()
+    began = time.monotonic()
+    try:
+        wait_until(lambda: status() == 503)
+        with ThreadPoolExecutor(24) as callers:
+            answers = [callers.submit(status) for _ in range(24)]
+            time.sleep(0.2)
+            asked = time.monotonic()
+            assert console.get("/healthz")[0] == 200
+            assert time.monotonic() - asked < 5
+            assert {answer.result() for answer in answers} == {503}
+        time.sleep(max(0.0, began + 17 - time.monotonic()))
+    finally:
+        outside.start()
+    wait_until(lambda: status() == 200, seconds=6)
