@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from cryptography.fernet import Fernet
 from django.conf import settings
 from django.db import connection
 
@@ -29,7 +28,6 @@ def examine() -> Iterator[Finding]:
     yield data_directory()
     yield secrets()
     yield disk_space()
-    yield encryption_keys()
     yield allowed_hosts()
     yield provider()
     yield mcp()
@@ -79,21 +77,6 @@ def disk_space() -> Finding:
     if free < LITTLE_SPACE:
         return Finding("disk space", "warning", said, advice)
     return Finding("disk space", "ok", said)
-
-
-def encryption_keys() -> Finding:
-    for position, key in enumerate(settings.FIELD_ENCRYPTION_KEYS, start=1):
-        try:
-            Fernet(key)
-        except ValueError:
-            return Finding(
-                "encryption keys",
-                "broken",
-                f"Key {position} of FIELD_ENCRYPTION_KEYS is not a Fernet key.",
-                "Each is 32 bytes in URL-safe base64: "
-                'python -c "import os, base64; print(base64.urlsafe_b64encode(os.urandom(32)).decode())"',
-            )
-    return Finding("encryption keys", "ok", f"{len(settings.FIELD_ENCRYPTION_KEYS)} in use")
 
 
 def allowed_hosts() -> Finding:

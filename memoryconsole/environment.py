@@ -5,9 +5,11 @@ because a typo in a deployment should never turn into a silent default.
 """
 
 import os
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 
 
@@ -37,21 +39,51 @@ def flag(name: str, default: bool) -> bool:
     return raw in {"1", "true", "yes", "on"}
 
 
+def one_of(name: str, default: str, allowed: list[str]) -> str:
+    """In small or capital letters."""
+    raw = text(name, default).upper()
+    if raw not in allowed:
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(allowed)}, not {raw!r}.")
+    return raw
+
+
+def fernet_keys(name: str, kept: Callable[[], str]) -> list[str]:
+    """Without any, the one this installation keeps."""
+    keys = words(name, []) or [kept()]
+    for position, key in enumerate(keys, start=1):
+        try:
+            Fernet(key)
+        except ValueError:
+            raise ImproperlyConfigured(
+                f"{name} must be Fernet keys, each 32 bytes in URL-safe base64; number {position} is not. Make one "
+                'with python -c "import os, base64; print(base64.urlsafe_b64encode(os.urandom(32)).decode())"'
+            ) from None
+    return keys
+
+
 def postgres_url(name: str) -> dict[str, Any] | None:
     """`postgres://user:password@host:port/database?sslmode=…` as Django's connection settings."""
     raw = text(name)
     if not raw:
         return None
-    url = urlsplit(raw)
+    wrong = ImproperlyConfigured(
+        f"{name} must look like postgres://user:password@host:5432/database, with %2F for a slash in the password."
+    )
+    try:
+        url = urlsplit(raw)
+        port = url.port
+    except ValueError:
+        # It quotes what it takes for a port: a password with a slash in it, up to there.
+        raise wrong from None
     database = unquote(url.path.lstrip("/"))
     if url.scheme not in {"postgres", "postgresql"} or not database:
-        raise ImproperlyConfigured(f"{name} must look like postgres://user:password@host:5432/database.")
+        raise wrong
     options: dict[str, object] = dict(parse_qsl(url.query))
     return {
         "NAME": database,
         "USER": unquote(url.username or ""),
         "PASSWORD": unquote(url.password or ""),
         "HOST": options.pop("host", None) or unquote(url.hostname or ""),
-        "PORT": str(url.port or options.pop("port", "")),
+        "PORT": str(port or options.pop("port", "")),
         "OPTIONS": options,
     }

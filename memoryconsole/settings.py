@@ -26,7 +26,7 @@ ADMIN_PASSWORD = env.text("ADMIN_PASSWORD")
 
 DEBUG = False
 SECRET_KEY = env.text("SECRET_KEY") or kept_secret(DATA_DIR, "secret-key")
-FIELD_ENCRYPTION_KEYS = env.words("FIELD_ENCRYPTION_KEYS", []) or [kept_secret(DATA_DIR, "field-encryption-key")]
+FIELD_ENCRYPTION_KEYS = env.fernet_keys("FIELD_ENCRYPTION_KEYS", lambda: kept_secret(DATA_DIR, "field-encryption-key"))
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
 HTTPS = env.flag("HTTPS", False)
 
@@ -219,12 +219,13 @@ PROCRASTINATE_IMPORT_PATHS = ["memoryconsole.housekeeping"]
 PROCRASTINATE_AUTODISCOVER_MODULE_NAME = "jobs"
 PROCRASTINATE_WORKER_DEFAULTS = {"concurrency": 4}
 
+LOG_LEVEL = env.one_of("LOG_LEVEL", "INFO", ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"()": "memoryconsole.logs.formatter"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "INFO")},
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
     "loggers": {
         "axes": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},

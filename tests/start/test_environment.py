@@ -33,11 +33,41 @@ def test_a_bad_flag_names_the_variable(monkeypatch):
         env.flag("HTTPS", False)
 
 
-@pytest.mark.parametrize("value", ["mysql://localhost/x", "postgres://localhost", "localhost:5432/x"])
+def test_a_bad_choice_names_the_variable(monkeypatch):
+    monkeypatch.setenv("LOG_LEVEL", "debug")
+    assert env.one_of("LOG_LEVEL", "INFO", ["DEBUG", "INFO"]) == "DEBUG"
+    monkeypatch.setenv("LOG_LEVEL", "chatty")
+    with pytest.raises(ImproperlyConfigured, match=r"^LOG_LEVEL must be one of DEBUG, INFO, not 'CHATTY'"):
+        env.one_of("LOG_LEVEL", "INFO", ["DEBUG", "INFO"])
+
+
+def test_a_bad_encryption_key_names_the_variable_and_not_the_key(monkeypatch):
+    good = "A" * 43 + "="
+    assert env.fernet_keys("FIELD_ENCRYPTION_KEYS", lambda: good) == [good]
+    monkeypatch.setenv("FIELD_ENCRYPTION_KEYS", f"{good},hunter2")
+    with pytest.raises(ImproperlyConfigured, match=r"^FIELD_ENCRYPTION_KEYS must be .* number 2 is not") as caught:
+        env.fernet_keys("FIELD_ENCRYPTION_KEYS", lambda: good)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "mysql://localhost/x",
+        "postgres://localhost",
+        "localhost:5432/x",
+        "postgres://ada:hunter2@localhost:many/x",
+        "postgres://ada:hunter2/@localhost/x",
+        "postgres://ada:[hunter2@localhost/x",
+    ],
+)
 def test_a_bad_database_url_names_the_variable_and_not_the_password(monkeypatch, value):
     monkeypatch.setenv("DATABASE_URL", value)
-    with pytest.raises(ImproperlyConfigured, match=r"^DATABASE_URL must look like postgres://"):
+    with pytest.raises(ImproperlyConfigured, match=r"^DATABASE_URL must look like postgres://") as caught:
         env.postgres_url("DATABASE_URL")
+    assert "hunter2" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
 def test_a_database_url_is_taken_apart(monkeypatch):
