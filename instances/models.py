@@ -103,6 +103,11 @@ class Instance(models.Model):
     def __str__(self) -> str:
         return self.slug
 
+    @property
+    def has_unreadable_key(self) -> bool:
+        """Stored under an encryption key that this server does not have."""
+        return bool(self.openai_key_last4) and not self.openai_key
+
 
 def bounds_of(setting: str) -> tuple[float, float]:
     """The least and the most a setting may be."""

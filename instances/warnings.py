@@ -17,9 +17,24 @@ NO_CHAT = (
     "Memory is on, but this server names no Azure OpenAI deployment for chat (AZURE_OPENAI_CHAT_DEPLOYMENT): facts are "
     "not extracted from conversations."
 )
+UNREADABLE = (
+    "This instance's own OpenAI key, ••••{}, cannot be read with this server's FIELD_ENCRYPTION_KEYS and is not used. "
+    "Bring back the encryption key it was stored with, or enter it again."
+)
 
 
 def warnings_for(instance: Instance) -> list[Warning]:
+    return [*_unreadable(instance), *_out_of_reach(instance)]
+
+
+def _unreadable(instance: Instance) -> list[Warning]:
+    if not instance.has_unreadable_key:
+        return []
+    message = UNREADABLE.format(instance.openai_key_last4)
+    return [Warning("unreadable_key", message, f"/instances/{instance.slug}/settings#openai-key")]
+
+
+def _out_of_reach(instance: Instance) -> list[Warning]:
     provider = provider_for(instance)
     if not instance.memory_enabled or (provider and provider.chat_model):
         return []

@@ -13,6 +13,7 @@ from django.db import connection
 
 from memoryconsole import embedded, health
 from memoryconsole.embedded.home import abandoned
+from memoryconsole.encryption import count_unreadable
 from memoryconsole.health import Finding
 
 OLDEST_PYTHON = (3, 11)
@@ -132,7 +133,10 @@ def database() -> Iterator[Finding]:
         where += "; it was not running and has been started for this check"
     yield postgres_version(where)
     yield pgvector_version()
-    yield health.migrations()
+    schema = health.migrations()
+    yield schema
+    if schema.level == "ok":
+        yield stored_keys()
     yield health.worker()
 
 
@@ -157,6 +161,17 @@ def pgvector_version() -> Finding:
         advice = "Install a newer one on the server, then run `ALTER EXTENSION vector UPDATE`."
         return Finding("pgvector", "broken", f"pgvector {row[0]} is too old.", advice)
     return Finding("pgvector", "ok", f"pgvector {row[0]}")
+
+
+def stored_keys() -> Finding:
+    if unreadable := count_unreadable():
+        return Finding(
+            "stored keys",
+            "broken",
+            f"Stored OpenAI keys that cannot be read: {unreadable:,}. The Instances page shows whose.",
+            "Put the encryption key they were stored with into FIELD_ENCRYPTION_KEYS, or enter them again.",
+        )
+    return Finding("stored keys", "ok", "All stored OpenAI keys can be read.")
 
 
 def _is_running() -> bool:

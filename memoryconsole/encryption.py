@@ -4,6 +4,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.apps import apps
 from django.conf import settings
 from django.db import models
 
@@ -21,6 +22,17 @@ class EncryptedTextField(TextField):
 
     def from_db_value(self, value: str | None, expression: object, connection: object) -> str:
         return _decrypted(_fernet(), value) if value else ""
+
+
+def count_unreadable() -> int:
+    """How many encrypted texts of all tables none of the keys decrypts."""
+    return sum(
+        not text
+        for model in apps.get_models()
+        for field in model._meta.fields
+        if isinstance(field, EncryptedTextField)
+        for text in model._base_manager.exclude(**{field.name: ""}).values_list(field.name, flat=True)
+    )
 
 
 @lru_cache(maxsize=256)

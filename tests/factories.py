@@ -3,6 +3,8 @@
 from itertools import count
 from typing import Any
 
+from cryptography.fernet import Fernet
+from django.db import connection
 from django.utils import timezone
 
 from accounts.access import SHELL, Actor, Scope, open_instance
@@ -26,6 +28,16 @@ PASSWORD = "correct horse battery"
 
 def make_instance(slug: str = "", **settings: Any) -> Instance:
     return create_instance(SHELL, InstanceDraft(slug=slug or f"bot-{next(_numbers)}", **settings))
+
+
+def store_with_another_encryption_key(instance: Instance, openai_key: str) -> None:
+    """What a database brought from a server with other secrets has in it."""
+    token = Fernet(Fernet.generate_key()).encrypt(openai_key.encode()).decode()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE instances_instance SET openai_key = %s, openai_key_last4 = %s WHERE id = %s",
+            [token, openai_key[-4:], instance.id],
+        )
 
 
 def make_user(username: str = "", *instances: Instance, superadmin: bool = False) -> User:

@@ -6,6 +6,7 @@ from django.test import Client
 from accounts.models import AccountEvent
 from instances.forms import SettingsForm
 from instances.models import Instance
+from tests.factories import store_with_another_encryption_key
 from tests.openai_server import GOOD_KEY, OpenAIServer
 
 pytestmark = pytest.mark.django_db
@@ -91,6 +92,22 @@ def test_a_key_is_kept_secret_and_takes_the_warning_away(alice: Client, support:
     support.refresh_from_db()
     assert (support.openai_key, support.openai_key_last4) == ("", "")
     assert "no OpenAI or Azure key reaches this instance" in alice.get(URL).content.decode()
+
+
+@pytest.mark.parametrize("server_key", ["", "sk-server-0123456789"])
+def test_a_key_that_cannot_be_read_is_told_and_can_be_replaced_or_removed(
+    alice: Client, support: Instance, settings: Any, server_key: str
+) -> None:
+    settings.OPENAI_API_KEY = server_key
+    store_with_another_encryption_key(support, GOOD_KEY)
+
+    page = alice.get(URL).content.decode()
+    assert "••••abcd, cannot be read with this server&#x27;s FIELD_ENCRYPTION_KEYS" in page
+    assert "Remove key" in page
+    assert "Unreadable OpenAI key" in alice.get("/instances").content.decode()
+
+    alice.post(URL, filled(support, openai_key="sk-other-0123456789-wxyz"))
+    assert "cannot be read" not in alice.get(URL).content.decode()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from memoryconsole import doctor
+from tests.factories import make_instance, store_with_another_encryption_key
 
 pytestmark = pytest.mark.django_db
 
@@ -61,6 +62,15 @@ def test_readable_secrets_are_broken(settings):
     assert code == 1
     assert "✗ secrets: Others may read" in text
     assert "chmod" in text
+
+
+def test_a_key_that_was_stored_with_another_encryption_key_is_broken():
+    assert doctor.stored_keys().level == "ok"
+    store_with_another_encryption_key(make_instance("support-bot"), "sk-secret-0123456789")
+    text, code = report()
+    assert code == 1
+    assert "✗ stored keys: Stored OpenAI keys that cannot be read: 1." in text
+    assert "FIELD_ENCRYPTION_KEYS" in text
 
 
 def test_a_data_directory_open_to_everyone_is_broken(settings):
