@@ -14,6 +14,22 @@ def test_psql_talks_to_the_same_database(capfd):
     assert capfd.readouterr().out.strip() == f"{connection.settings_dict['NAME']}|postgres"
 
 
+def test_the_options_of_database_url_reach_the_programs(monkeypatch, capfd):
+    given = {"sslrootcert": "/etc/ssl/our-ca.pem", "options": "-c search_path=elsewhere", "application_name": "nightly"}
+    monkeypatch.setitem(connection.settings_dict, "OPTIONS", connection.settings_dict["OPTIONS"] | given)
+    call_command(
+        "pg",
+        "psql",
+        "-qAtc",
+        "SHOW search_path; SHOW application_name",
+        "-c",
+        r"\getenv ca PGSSLROOTCERT",
+        "-c",
+        r"\echo :ca",
+    )
+    assert capfd.readouterr().out.splitlines() == ["elsewhere", "nightly", "/etc/ssl/our-ca.pem"]
+
+
 def test_a_dump_is_readable(tmp_path, capfd):
     dump = tmp_path / "console.dump"
     call_command("pg", "pg_dump", "-Fc", "--table=django_session", "-f", str(dump))

@@ -7,17 +7,12 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection
+from psycopg.pq import Conninfo
 
 from memoryconsole import embedded
 
-VARIABLES = {
-    "host": "PGHOST",
-    "port": "PGPORT",
-    "user": "PGUSER",
-    "password": "PGPASSWORD",
-    "dbname": "PGDATABASE",
-    "sslmode": "PGSSLMODE",
-}
+# By the name of the option in DATABASE_URL.
+VARIABLES = {option.keyword.decode(): option.envvar.decode() for option in Conninfo.get_defaults() if option.envvar}
 
 
 class Command(BaseCommand):
