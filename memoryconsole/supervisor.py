@@ -13,7 +13,8 @@ from typing import cast
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from django.db import connections
+from django.db import DatabaseError, connections
+from django.db.migrations.exceptions import MigrationSchemaMissing
 
 from memoryconsole import embedded, health
 from memoryconsole.postgres.base import DatabaseWrapper
@@ -26,6 +27,8 @@ DATABASE_CHECK_SECONDS = 5.0
 STOP_SECONDS = 12.0
 # Before it ever answered, a web server that keeps crashing has something wrong that waiting will not cure.
 HOPELESS_CRASHES = 4
+# By the server: it is not allowed; or an extension is not supported, or without its files.
+REFUSALS = {"42501", "0A000", "58P01"}
 
 Say = Callable[[str], None]
 
@@ -47,7 +50,17 @@ def prepare(*, demo: bool, say: Say) -> None:
     say("Preparing the database …")
     if problem := health.connection_problem():
         raise CommandError(f"The database cannot be reached: {problem}")
-    call_command("migrate", verbosity=0, interactive=False)
+    try:
+        call_command("migrate", verbosity=0, interactive=False)
+    except DatabaseError as error:
+        # Django puts one of its own before the first of them.
+        said = error.__context__ if isinstance(error, MigrationSchemaMissing) else error
+        if said is None or getattr(said.__cause__, "sqlstate", None) not in REFUSALS:
+            raise
+        raise CommandError(
+            f"The migrations cannot be applied: {str(said).splitlines()[0]}. "
+            "docs/running.md says what a PostgreSQL of your own must have and allow."
+        ) from None
     password = first_start.prepare(demo=demo)
     if password:
         # At once: if anything goes wrong later, this was still the only time it could be shown.

@@ -69,12 +69,16 @@ def database_url(outside: Outside) -> str:
 @pytest.fixture
 def console(outside: Outside, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Console]:
     monkeypatch.setenv("DATABASE_URL", outside.url)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    console = Console(data_dir, port).wait_until_ready()
+    console = Console(data_dir, unused_port()).wait_until_ready()
     yield console
     console.signal(signal.SIGTERM)
+
+
+def unused_port() -> int:
+    """Another one than the server's."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def test_migrate_and_doctor_on_a_server_of_ones_own(database_url, data_dir):
@@ -110,3 +114,21 @@ def test_an_outage_keeps_nobody_waiting_and_is_over_when_the_server_is_back(outs
     finally:
         outside.start()
     wait_until(lambda: status() == 200, seconds=6)
+
+
+def test_a_user_who_may_not_create_extensions_is_told_and_works_once_they_are_there(outside, data_dir):
+    address = outside.url.partition("/the%20console")[0]
+    with psycopg.connect(f"{address}/postgres", autocommit=True) as connection:
+        connection.execute("CREATE ROLE grace LOGIN PASSWORD 'hopper'")
+        connection.execute("CREATE DATABASE hers OWNER grace")
+    hers = f"{address.replace('ada:open%3Asesame%401', 'grace:hopper')}/hers"
+
+    refused = manage("up", "--port", str(unused_port()), data_dir=data_dir, DATABASE_URL=hers)
+    assert refused.returncode == 1
+    assert 'cannot be applied: permission denied to create extension "vector". docs/running.md' in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+    with psycopg.connect(f"{address}/hers", autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION vector")
+    migrated = manage("migrate", data_dir=data_dir, DATABASE_URL=hers)
+    assert migrated.returncode == 0, migrated.stderr
