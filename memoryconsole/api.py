@@ -6,6 +6,7 @@ REST framework imports this file while it defines its views, so it may not impor
 import json
 import logging
 import re
+import sys
 import traceback
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +18,7 @@ from django.core.management.base import CommandError
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.request import UnreadablePostError
+from django.template.loader import render_to_string
 from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
 from pydantic_core import to_json
@@ -31,6 +33,8 @@ from memoryconsole.errors import InstanceRequired, Invalid, Problem
 logger = logging.getLogger(__name__)
 
 DEADLOCK = "40P01"
+DISK_FULL = "53100"
+NO_ROOM = "The disk of the database is full: nothing can be saved until somebody makes room."
 SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -46,6 +50,12 @@ class Unavailable(Problem):
     status = 503
     code = "unavailable"
     detail = "The database cannot be reached. Try again in a moment."
+
+
+class Unexpected(Problem):
+    status = 500
+    code = "server_error"
+    detail = "Something went wrong on the server. It has been logged."
 
 
 class StrictJSONParser(JSONParser):
@@ -110,11 +120,10 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
         return _answer(error)
     request: Request = context["request"]
     log_unexpected(error, f"{request.method} {request.path}")
-    return Response(SERVER_ERROR, status=500)
+    return Response(problem_json(Unexpected()), status=500)
 
 
 UNREADABLE = {"detail": "The request cannot be read.", "code": "unreadable"}
-SERVER_ERROR = {"detail": "Something went wrong on the server. It has been logged.", "code": "server_error"}
 
 
 def as_problem(error: Exception) -> Problem | None:
@@ -128,8 +137,8 @@ def as_problem(error: Exception) -> Problem | None:
     if getattr(error.__cause__, "sqlstate", None) == DEADLOCK:
         return Unavailable("Somebody else is changing the same. Try again.", code="try_again")
     if isinstance(error, OperationalError | InterfaceError | CommandError):
-        logger.error("database unavailable: %s", type(error).__name__)
-        return Unavailable()
+        logger.error("database unavailable: %s", type(error.__cause__ or error).__name__)
+        return Unavailable(NO_ROOM if getattr(error.__cause__, "sqlstate", None) == DISK_FULL else "")
     return None
 
 
@@ -169,8 +178,14 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """What went wrong outside the views."""
-    return JsonResponse(SERVER_ERROR, status=500) if _is_api(request) else defaults.server_error(request)
+    """What went wrong in a page, or outside the views. The frame of a page would ask the database again."""
+    error = sys.exc_info()[1]
+    problem = as_problem(error) if isinstance(error, Exception) else None
+    if problem is None or problem.status != 503:
+        problem = Unexpected()
+    if _is_api(request):
+        return JsonResponse(problem_json(problem), status=problem.status)
+    return HttpResponse(render_to_string("problem.html", {"problem": problem}), status=problem.status)
 
 
 def _is_api(request: HttpRequest) -> bool:

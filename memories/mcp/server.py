@@ -21,7 +21,7 @@ from mcp_types import (
 
 from accounts.access import Scope
 from memories.mcp.tools import TOOLS, Answer, Json
-from memoryconsole.api import SERVER_ERROR, as_problem, log_unexpected, problem_json
+from memoryconsole.api import Unexpected, as_problem, log_unexpected, problem_json
 from memoryconsole.connections import release_connection
 
 INSTRUCTIONS = (
@@ -77,7 +77,7 @@ def _call(open_scope: OpenScope, context: Context, name: str, arguments: Mapping
         problem = as_problem(error)
         if problem is None:
             log_unexpected(error, name)
-        return _failure(problem_json(problem) if problem else SERVER_ERROR)
+        return _failure(problem_json(problem or Unexpected()))
     finally:
         release_connection()
 
