@@ -2,8 +2,15 @@
 
 import logging
 import sys
+import traceback
+from typing import Any
 
 import structlog
+from django.db import OperationalError
+from psycopg import OperationalError as DriverError
+
+# What these say is about the machine; what others say may quote a memory, as PostgreSQL does with a row it refuses.
+HARMLESS = (OSError, OperationalError, DriverError)
 
 
 def formatter() -> logging.Formatter:
@@ -17,7 +24,23 @@ def formatter() -> logging.Formatter:
         ],
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            structlog.processors.format_exc_info,
+            _without_messages,
             renderer,
         ],
     )
+
+
+def _without_messages(logger: Any, name: str, event: Any) -> Any:
+    """Of an exception where it happened and what it was."""
+    raised = event.pop("exc_info", None)
+    if raised and raised[1]:
+        event["exception"] = "\n".join(_described(raised[1]))
+    return event
+
+
+def _described(error: BaseException) -> list[str]:
+    """The last one first."""
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    said = f": {error}" if isinstance(error, HARMLESS) else ""
+    where = "".join(traceback.format_tb(error.__traceback__))
+    return [f"{type(error).__name__}{said}\n{where}", *(_described(before) if before else [])]
