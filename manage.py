@@ -3,9 +3,14 @@
 
 import os
 import sys
+from io import TextIOWrapper
 
 from django.core.management import execute_from_command_line
 
 if __name__ == "__main__":
+    # Whatever the locale: what we say and export has signs that other encodings do not know.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryconsole.settings")
     execute_from_command_line(sys.argv)

@@ -3,17 +3,17 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from memoryconsole import doctor
+from memoryconsole.commands import ConsoleCommand
 from memoryconsole.health import Finding
 
 SIGNS = {"ok": "✓", "info": "·", "warning": "!", "broken": "✗"}
 
 
-class Command(BaseCommand):
+class Command(ConsoleCommand):
     help = "Checks the set-up and says what to do about each finding. Exits with 1 when something is broken."
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")

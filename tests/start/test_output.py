@@ -1,0 +1,25 @@
+"""What commands print arrives, whatever the locale, and whoever stops reading."""
+
+import os
+import subprocess
+import sys
+
+from tests.environment import ROOT
+from tests.start.console import manage
+
+NO_UNICODE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+def test_a_locale_without_our_signs_stops_nothing(data_dir):
+    """As on a machine set to ISO 8859-1: the first line of `up` has an ellipsis."""
+    examined = manage("doctor", data_dir=data_dir, **NO_UNICODE)
+    assert "✓ python" in examined.stdout
+    assert "Traceback" not in examined.stderr
+
+
+def test_doctor_may_be_cut_short(data_dir):
+    command = f"{sys.executable} {ROOT / 'manage.py'} doctor | head -1"
+    environment = {**os.environ, "DATA_DIR": str(data_dir)}
+    done = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("✓ python")
+    assert done.stderr == ""
