@@ -8,13 +8,22 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.models import AnonymousUser
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponsePermanentRedirect,
+    HttpResponseRedirect,
+)
+from django.middleware.common import CommonMiddleware
 from django.shortcuts import render
 from django.utils import timezone
 
 from memoryconsole.errors import Problem
 
 NOT_SAVED = "You were signed out, so nothing was saved. Sign in, then go back and send it again."
+
+PROBES = {"/healthz", "/readyz"}
 
 type_of_view = Callable[[HttpRequest], HttpResponseBase]
 
@@ -28,6 +37,16 @@ def content_security_policy(get_response: type_of_view) -> type_of_view:
         return response
 
     return middleware
+
+
+class known_hosts(CommonMiddleware):
+    """Django's, which looks at the name we are called by; but a load balancer asks how we are by our address.
+
+    What it is answered depends on no name, and it need not be among ALLOWED_HOSTS.
+    """
+
+    def process_request(self, request: HttpRequest) -> HttpResponsePermanentRedirect | None:
+        return None if request.path_info in PROBES else super().process_request(request)
 
 
 def reader_time_zone(get_response: type_of_view) -> type_of_view:

@@ -58,7 +58,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "memoryconsole.middleware.content_security_policy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "django.middleware.common.CommonMiddleware",
+    "memoryconsole.middleware.known_hosts",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "memoryconsole.middleware.shortcut_for_programs",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -25,6 +25,16 @@ def test_healthz_asks_nobody(client, django_assert_num_queries):
     assert "no-store" in response["Cache-Control"]
 
 
+@pytest.mark.django_db
+def test_whoever_asks_by_address_is_answered(client):
+    """As load balancers and orchestrators do; pages and the API are there under their own names only."""
+    by_address = {"Host": "10.1.2.3:8000"}
+    assert client.get("/healthz", headers=by_address).status_code == 200
+    assert "database" in client.get("/readyz", headers=by_address).json()["checks"]
+    assert client.get("/login", headers=by_address).status_code == 400
+    assert client.get("/api/v1/memories", headers=by_address).status_code == 400
+
+
 def test_only_reading(client):
     strict = client.__class__(enforce_csrf_checks=True)
     assert [strict.post(path).status_code for path in ("/healthz", "/readyz")] == [405, 405]
