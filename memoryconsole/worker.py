@@ -28,6 +28,8 @@ ROUND_SECONDS = 30
 HEARTBEAT_SECONDS = 5
 STALLED_SECONDS = 30
 MOST_ATTEMPTS = 5
+# What is due every night is made up for when nobody was there: some consoles are stopped at night, for a backup.
+MADE_UP_SECONDS = 24 * 60 * 60
 # Nobody tells a worker that a job may begin because another worker's, which it waits for, has ended: so it looks.
 LOOK_SECONDS = 0.5
 # So soon after the end of a job of its own. Not at once: what is saved meanwhile is embedded together.
@@ -96,6 +98,7 @@ def worker_app() -> App:
         connector=PatientConnector(kwargs=connector_params()),
         import_paths=app.import_paths,
         worker_defaults=app.worker_defaults,
+        periodic_defaults={"max_delay": MADE_UP_SECONDS},
     )
     worker.job_manager = PatientManager(worker.connector)
     worker.tasks = app.tasks

@@ -19,6 +19,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 from procrastinate.contrib.django import app
+from procrastinate.contrib.django.models import ProcrastinateJob
 
 from accounts.access import Actor, Scope
 from memories.embedding.backfill import find_job
@@ -237,10 +238,12 @@ def remove(path: str) -> None:
 
 
 def remove_forgotten() -> int:
-    """Files that nobody has confirmed for a day, or whose job is gone."""
+    """Files that nobody has confirmed for a day, or whose job is gone; not those that wait for a worker."""
+    waiting = ProcrastinateJob.objects.filter(task_name="import_memories", status__in=["todo", "doing"])
+    wanted = {args["path"] for args in waiting.values_list("args", flat=True)}
     removed = 0
     for path in _stored():
-        if default_storage.get_modified_time(path) < timezone.now() - KEPT:
+        if path not in wanted and default_storage.get_modified_time(path) < timezone.now() - KEPT:
             remove(path)
             removed += 1
     return removed

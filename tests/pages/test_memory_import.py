@@ -111,6 +111,16 @@ def test_forgotten_files_go(alice: Client, storage: Path, monkeypatch: pytest.Mo
     assert "The file is gone" in html(act(alice, "confirm"))
 
 
+def test_a_file_that_waits_for_the_worker_stays(alice: Client, storage: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "AT_ONCE", 0)
+    monkeypatch.setattr(uploads, "KEPT", timedelta(0))
+    upload(alice, b'{"content": "Tea"}')
+    jobs.remove_forgotten_uploads(0)
+    assert len(files(storage)) == 1
+    jobs.import_memories(**ProcrastinateJob.objects.latest("id").args)
+    assert job().state == "done"
+
+
 def test_strangers(alice: Client, mallory: Client, support: Instance, sales: Instance) -> None:
     upload(alice, b'{"content": "New"}')
     for slug in ("support-bot", "sales-bot"):

@@ -5,7 +5,8 @@ import time
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import connection
+from django.db import connection, connections
+from procrastinate.periodic import PeriodicDeferrer
 
 from memoryconsole import worker
 from tests.domain.looking import in_another_connection
@@ -97,3 +98,22 @@ def test_a_worker_needs_not_look_for_what_waited_for_its_own_job(monkeypatch):
         return time.monotonic() - start
 
     assert asyncio.run(waited()) < 5
+
+
+async def begin_periodic_work() -> None:
+    async with worker.worker_app().open_async() as app:
+        deferrer = PeriodicDeferrer(registry=app.periodic_registry, **app.periodic_defaults)
+        await deferrer.defer_jobs(deferrer.get_previous_tasks(at=time.time()))
+        await sync_to_async(connections.close_all)()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_due_while_no_worker_ran_is_made_up_for_once():
+    for _ in range(2):
+        asyncio.run(begin_periodic_work())
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT task_name FROM procrastinate_jobs WHERE task_name LIKE ANY ('{embed_all%,forget_old%}')"
+            )
+            assert sorted(cursor.fetchall()) == [("embed_all_memories",), ("forget_old_jobs",)]
+            cursor.execute("UPDATE procrastinate_jobs SET status = 'succeeded' WHERE status = 'todo'")
