@@ -2,8 +2,9 @@
 document.documentElement.classList.add("scripted");
 
 const year = 31536000;
+// As it is: the server reads "Europe/Berlin", and not what percent signs stand for.
 const remember = (name, value) => {
-  document.cookie = `${name}=${encodeURIComponent(value)}; path=/; max-age=${year}; samesite=lax`;
+  document.cookie = `${name}=${value}; path=/; max-age=${year}; samesite=lax`;
 };
 
 // Times are rendered by the server in the reader's zone, which only the browser knows.

@@ -1,8 +1,9 @@
 """The Memory screen as a person uses it."""
 
 import re
+from typing import Any
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Console
 
@@ -24,6 +25,16 @@ def test_sign_in_pick_an_instance_and_browse(console: Console, page: Page) -> No
     expect(page).to_have_url(re.compile("instance=sales-bot"))
     page.goto("/memory")
     expect(page).to_have_url(re.compile("instance=sales-bot"))
+
+
+def test_times_are_those_of_the_readers_zone(console: Console, browser: Browser, session_state: Any) -> None:
+    slug = console.instance("zone-bot", {"content": "The launch", "occurredAt": "2026-05-01T16:30:00Z"})
+    context = browser.new_context(base_url=console.url, storage_state=session_state, timezone_id="America/New_York")
+    page = context.new_page()
+    page.goto(f"/memory?instance={slug}")
+    page.get_by_role("link", name="The launch").click()
+    expect(page.get_by_title("1 May 2026, 12:30:00 EDT")).to_be_visible()
+    context.close()
 
 
 def test_going_back_names_the_instance_that_is_shown(console: Console, page: Page) -> None:
