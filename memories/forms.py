@@ -17,6 +17,7 @@ from memories.vocabulary import Category, EmbeddingState, Role, Visibility
 from memoryconsole.errors import Invalid
 from memoryconsole.forms import add_problem
 from memoryconsole.inputs import Input, read
+from memoryconsole.local_time import local_time
 
 IMPORTANCE = [(str(n), str(n)) for n in range(1, 11)]
 ANY = [("", "Any")]
@@ -43,6 +44,9 @@ class MomentField(forms.DateTimeField):
 
     widget = LocalMoment
 
+    def prepare_value(self, value: Any) -> Any:
+        return _on_clock(value) if isinstance(value, datetime) else value
+
     def to_python(self, value: Any) -> datetime | None:
         try:
             return super().to_python(value)
@@ -67,7 +71,7 @@ def _first_time(on_clock: datetime) -> datetime:
 
 
 def _on_clock(moment: datetime | None) -> datetime | None:
-    return timezone.make_naive(moment) if moment else None
+    return local_time(moment).replace(tzinfo=None) if moment else None
 
 
 class SuggestedInput(forms.TextInput):

@@ -12,6 +12,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 
+from memoryconsole.local_time import local_time
+
 register = template.Library()
 
 
@@ -26,7 +28,7 @@ def when(moment: datetime | None, *, absent: str = "never") -> SafeString | str:
     """How long ago, or how soon, in words; the exact time in the reader's zone on hover."""
     if moment is None:
         return absent
-    local = timezone.localtime(moment)
+    local = local_time(moment)
     exact = f"{date_format(local, 'j F Y, H:i:s')} {local.tzname()}"
     return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact, _in_words(moment))
 
@@ -37,7 +39,7 @@ def _in_words(moment: datetime) -> str:
     if abs(seconds) < 60:
         return "just now" if seconds >= 0 else "in a moment"
     if abs(seconds) > 60 * 86400:
-        return date_format(timezone.localtime(moment), "j M Y")
+        return date_format(local_time(moment), "j M Y")
     words = timesince(min(moment, now), max(moment, now), depth=1)
     return f"{words} ago" if seconds > 0 else f"in {words}"
 

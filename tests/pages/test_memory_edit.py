@@ -103,6 +103,17 @@ def test_a_time_the_clock_skips_is_refused_with_the_reason(alice: Client, suppor
     assert Memory.objects.get(instance=support).occurred_at == memory.occurred_at
 
 
+def test_the_end_of_the_calendar_is_shown_and_kept(alice: Client, support: Instance) -> None:
+    memory = make_memory(support, "Was", expiresAt="9999-12-31T23:59:59Z")
+    alice.cookies["tz"] = "Asia/Tokyo"
+    for page in ("/memory?instance=support-bot", f"/memory/{memory.id}?instance=support-bot"):
+        assert "31 December 9999, 23:59:59 UTC" in alice.get(page).content.decode()
+    assert 'value="9999-12-31T23:59"' in alice.get(url(memory)).content.decode()
+    alice.post(url(memory), filled(memory, content="Is", expires_at="9999-12-31T23:59"))
+    changed = Memory.objects.get(instance=support)
+    assert (changed.content, changed.expires_at) == ("Is", memory.expires_at)
+
+
 def test_two_editors_do_not_overwrite_each_other(alice: Client, support: Instance) -> None:
     memory = make_memory(support, "Original")
     mine = filled(memory, content="Mine")
