@@ -1,6 +1,7 @@
 """/memory: browse, search, filter, select."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -8,6 +9,7 @@ from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
+from django.utils.formats import date_format
 from django.views.decorators.http import require_GET
 
 from accounts.access import Scope
@@ -15,7 +17,7 @@ from accounts.pages import ConsoleRequest, about_instance, wants_fragment
 from conversations.store import conversations_by_id
 from instances.warnings import warnings_for
 from memories.filters import Filters
-from memories.forms import FilterForm, filter_form, read_filters
+from memories.forms import MOMENTS, FilterForm, filter_form, read_filters
 from memories.listing import ORDERS, Totals, count, list_page, pinned_on_top
 from memories.models import Memory
 from memories.paging import Page
@@ -24,6 +26,7 @@ from memories.views.jobs import embedding_of
 from memories.views.searching import keep_history_short, search_page, text_in
 from memories.vocabulary import Category, Role
 from memoryconsole.errors import Invalid
+from memoryconsole.local_time import local_time
 
 SIZES = (25, 50, 100)
 ORDER_TITLES = [("newest", "Newest first"), ("oldest", "Oldest first"), ("importance", "Most important first")]
@@ -162,9 +165,18 @@ def tokens(query: QueryDict, filters: Filters) -> list[Chip]:
         if name == "category":
             continue
         label = FilterForm.base_fields[name].label or name.capitalize()
-        shown = ", ".join(value) if isinstance(value, list) else {True: "yes", False: "no"}.get(value, value)
-        found.append(Chip(f"{label}: {shown}", list_url(query, **{name: None})))
+        found.append(Chip(f"{label}: {_in_words(name, value)}", list_url(query, **{name: None})))
     return found
+
+
+def _in_words(name: str, value: Any) -> str:
+    """A filter's value as the form shows it: a time in the reader's zone."""
+    if name in MOMENTS:
+        return date_format(local_time(datetime.fromisoformat(value)), "j M Y, H:i")
+    if isinstance(value, list):
+        return ", ".join(value)
+    # By identity, because 1 is equal to True and is an importance.
+    return "yes" if value is True else "no" if value is False else str(value)
 
 
 def list_url(query: QueryDict, **changes: str | None) -> str:

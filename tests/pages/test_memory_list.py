@@ -102,6 +102,23 @@ def test_filters_by_creation_time(alice: Client, support: Instance) -> None:
     assert shown(text(alice, f"/memory?instance=support-bot&createdBefore={tomorrow}")) == ["now"]
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("createdAfter=2026-05-01T00:00", "Created from: 1 May 2026, 00:00"),
+        ("occurredBefore=2026-05-01T00:00:00Z", "Happened before: 30 Apr 2026, 17:00"),
+        ("createdAfter=0001-01-01T00:00:00Z", "Created from: 1 Jan 0001, 00:00"),
+        ("minImportance=1", "Importance from: 1"),
+        ("pinned=true", "Pinned: yes"),
+    ],
+)
+def test_filters_in_force_are_said_as_the_reader_says_them(
+    alice: Client, support: Instance, query: str, said: str
+) -> None:
+    alice.cookies["tz"] = "America/Los_Angeles"
+    assert f">{said} <" in text(alice, f"/memory?instance=support-bot&{query}")
+
+
 def test_filter_by_conversation(alice: Client, support: Instance) -> None:
     conversation = make_conversation(support)
     make_memory(support, "linked", sourceConversationId=str(conversation.id))
