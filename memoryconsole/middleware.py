@@ -91,7 +91,7 @@ class sign_in_first(LoginRequiredMiddleware):
     """Whoever sends something after their session has ended is told that it was not saved."""
 
     def handle_no_permission(self, request: HttpRequest, view_func: Callable[..., Any]) -> HttpResponseRedirect:
-        if request.method == "POST":
+        if request.method == "POST" and "X-Hint" not in request.headers:
             messages.warning(request, NOT_SAVED)
         return super().handle_no_permission(request, view_func)
 

@@ -33,7 +33,7 @@ def sign_in(request: VisitorRequest) -> HttpResponse:
     if request.user.is_authenticated:
         return redirect(next_url)
     if request.htmx:
-        return _whole_page(request.htmx)
+        return HttpResponse(status=204) if "X-Hint" in request.headers else _whole_page(request.htmx)
     form = SignInForm(request, request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         login(request, form.get_user())

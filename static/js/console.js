@@ -178,6 +178,8 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
 document.addEventListener("htmx:configRequest", ({ detail }) => {
   if (token()) detail.headers["X-CSRFToken"] = token();
   if (detail.triggeringEvent?.type === "input") detail.headers["X-Typing"] = "true";
+  // Without a session a hint is not worth leaving the page, and what is being written on it, for the sign-in.
+  if (detail.triggeringEvent && detail.elt.matches("[data-quiet]")) detail.headers["X-Hint"] = "true";
   if (detail.verb !== "get") return;
   for (const name of [...detail.formData.keys()]) {
     if (detail.formData.get(name) === "") detail.formData.delete(name);

@@ -45,6 +45,19 @@ def test_a_hint_about_the_role_is_taken_with_a_click(console: Console, page: Pag
     assert console.api("GET", f"/memories?instanceId={slug}")["memories"][0]["role"] == "lesson"
 
 
+def test_nobody_is_sent_to_the_sign_in_while_writing(console: Console, page: Page) -> None:
+    slug = console.instance("writing-bot")
+    page.goto(f"/memory/new?instance={slug}")
+    page.context.clear_cookies(name="sessionid")
+    box = page.get_by_label("Content")
+    for text in ("Never deploy on Fridays", "Never deploy on Saturdays"):
+        with page.expect_response("**/memory/role-hint*"):
+            box.fill(text)
+    expect(box).to_have_value("Never deploy on Saturdays")
+    page.get_by_role("button", name="Save memory").click()
+    expect(page.get_by_text("You were signed out, so nothing was saved.")).to_have_count(1)
+
+
 def test_a_hint_goes_when_its_role_is_chosen_by_hand(console: Console, page: Page) -> None:
     slug = console.instance("hand-bot")
     page.goto(f"/memory/new?instance={slug}")
