@@ -174,6 +174,32 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   if (isHeld && detail.requestConfig.elt.matches("[hx-trigger^=every]")) detail.shouldSwap = false;
 });
 
+// The focus stays on the control that was used, or on the one before it if that is gone. What has an id, htmx focuses itself.
+const namesIn = (part) => {
+  const seen = {};
+  const controls = part.querySelectorAll("a[href], button:not([disabled]), input:not([type=hidden]), select, textarea, summary");
+  return [...controls].map((control) => {
+    const name = `${control.tagName} ${control.name} ${control.getAttribute("aria-label") || control.textContent.trim()}`;
+    seen[name] = (seen[name] || 0) + 1;
+    return [`${name} ${seen[name]}`, control];
+  });
+};
+let left = null;
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  left = null;
+  if (!detail.shouldSwap || !detail.target.contains(document.activeElement)) return;
+  const part = detail.target.parentElement;
+  const named = namesIn(part);
+  const at = named.findIndex(([, control]) => control === document.activeElement);
+  left = { part, names: named.slice(0, at + 1).map(([name]) => name).reverse() };
+});
+document.addEventListener("htmx:afterSettle", () => {
+  if (!left || document.activeElement !== document.body) return;
+  const now = new Map(namesIn(left.part));
+  now.get(left.names.find((name) => now.has(name)))?.focus({ preventScroll: true });
+  left = null;
+});
+
 // A filter that is not set does not belong in the address, and letters are no steps to go back over.
 document.addEventListener("htmx:configRequest", ({ detail }) => {
   if (token()) detail.headers["X-CSRFToken"] = token();

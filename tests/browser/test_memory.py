@@ -82,6 +82,20 @@ def test_filter_page_back_and_reload(console: Console, page: Page) -> None:
     expect(page.get_by_text("1–25 of 41")).to_be_visible()
 
 
+def test_the_focus_stays_when_the_list_changes(console: Console, page: Page) -> None:
+    slug = console.instance("focus-bot", *facts(60), {"content": "An event", "category": "event"})
+    page.goto(f"/memory?instance={slug}")
+    page.get_by_role("link", name="Fact 60").press("Enter")
+    expect(page).to_have_url(re.compile("category=fact"))
+    expect(page.get_by_role("link", name="Fact 60")).to_be_focused()
+    page.get_by_role("link", name="Next page").press("Enter")
+    expect(page.get_by_text("26–50 of 60")).to_be_visible()
+    expect(page.get_by_role("link", name="Next page")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("51–60 of 60")).to_be_visible()
+    expect(page.get_by_role("link", name="Page 3")).to_be_focused()  # there is no next page
+
+
 def test_create_with_an_error_then_with_success(console: Console, page: Page) -> None:
     slug = console.instance("create-bot")
     page.goto(f"/memory?instance={slug}")
