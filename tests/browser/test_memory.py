@@ -6,6 +6,7 @@ from typing import Any
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Console
+from tests.browser.test_review import waiting
 
 
 def rows(page: Page) -> list[str]:
@@ -94,6 +95,21 @@ def test_the_focus_stays_when_the_list_changes(console: Console, page: Page) -> 
     page.keyboard.press("Enter")
     expect(page.get_by_text("51–60 of 60")).to_be_visible()
     expect(page.get_by_role("link", name="Page 3")).to_be_focused()  # there is no next page
+
+
+def test_what_changed_is_said_where_a_screen_reader_listens(console: Console, page: Page) -> None:
+    """In an element that was there before: one that comes with its text is not read aloud."""
+    slug = console.instance("said-bot", *facts(30), {"content": "An event", "category": "event"})
+    page.goto(f"/memory?instance={slug}")
+    said = page.locator("#said").element_handle()
+    page.get_by_role("link", name="Fact 30").click()
+    page.wait_for_function("said => said.isConnected && said.textContent === '30 memories match'", arg=said)
+    page.get_by_role("link", name="Next page").click()
+    page.wait_for_function("said => said.isConnected && said.textContent === '30 memories match, page 2'", arg=said)
+    page.goto(waiting(console, "heard-bot", 1))
+    told = page.locator("#messages").element_handle()
+    page.get_by_role("button", name="Approve", exact=True).first.click()
+    page.wait_for_function("told => told.isConnected && told.textContent.includes('Approved')", arg=told)
 
 
 def test_create_with_an_error_then_with_success(console: Console, page: Page) -> None:

@@ -90,7 +90,7 @@ def test_with_htmx_the_row_goes_and_the_number_changes(alice: Client, support: I
     make_waiting(support, "Another one")
     html = alice.post(url(waiting), {"action": "keep"}, headers=HTMX).content.decode()
     assert 'id="review-count" hx-swap-oob="true">1</span>' in html
-    assert 'id="messages" role="status" aria-live="polite" hx-swap-oob="true"' in html
+    assert 'id="messages" role="status" aria-live="polite" hx-swap-oob="innerHTML"' in html
     assert "Both are kept: “The demo is on Tuesday”" in html
     assert "Another one" not in html
 
