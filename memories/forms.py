@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from django import forms
 from django.http import QueryDict
 from django.utils import timezone
+from django.utils.formats import date_format
 
 from conversations.models import Conversation
 from memories.draft import MemoryChanges, MemoryDraft
@@ -199,6 +200,15 @@ class MemoryForm(forms.Form):
         """A summary must be seen by whoever corrects the text it is of."""
         return bool(self["summary"].value()) or any(self[name].errors for name in self.MORE)
 
+    def stored_otherwise(self) -> list[tuple[str, str]]:
+        """What the memory says besides its text where this form, if it were saved, would say something else."""
+        names = [
+            name
+            for name in self.changed_data
+            if name in {"category", "source_conversation_id", "importance", *self.MORE}
+        ]
+        return [(str(self[name].label), _shown(self.fields[name], self.initial[name])) for name in names]
+
     def draft(self) -> MemoryDraft | None:
         """The new memory, or None with the reasons at the fields."""
         return self._read(MemoryDraft, {**self._collected(), "dedupe": "reject"})
@@ -240,6 +250,16 @@ class MemoryForm(forms.Form):
 
     def _read(self, model: type[T], values: dict[str, Any]) -> T | None:
         return read_or_say(self, model, values)
+
+
+def _shown(field: forms.Field, value: Any) -> str:
+    if isinstance(field, forms.BooleanField):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return date_format(local_time(value), "j M Y, H:i")
+    if isinstance(value, list):
+        value = ", ".join(value)
+    return str(dict(getattr(field.widget, "choices", [])).get(value, value) or "none")
 
 
 def read_or_say(form: forms.Form, model: type[T], values: dict[str, Any]) -> T | None:

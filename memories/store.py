@@ -32,9 +32,7 @@ from memoryconsole.turns import wait_for_turn
 SCRUBBED = ("content", "summary", "tags", "evidence", "supersede_reason")
 SET_AT_ONCE = frozenset({"category", "role", "importance", "pinned"})
 KEY_TAKEN = "memory_active_key_once"
-CHANGED_MEANWHILE = (
-    "Somebody changed this memory while you were writing. Compare with the current text, then save again."
-)
+CHANGED_MEANWHILE = "Somebody changed this memory while you were writing. Saving again replaces what it says now."
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,17 @@ def test_two_editors_do_not_overwrite_each_other(alice: Client, support: Instanc
     assert Memory.objects.get(instance=support).content == "Theirs"
 
 
+def test_whatever_was_changed_meanwhile_is_said_before_it_is_undone(alice: Client, support: Instance) -> None:
+    memory = make_memory(support, "Original", importance=5, occurredAt="2026-05-12T15:00:00Z")
+    mine = filled(memory, content="Mine")
+    theirs = {"importance": 9, "tags": ["vip", "late"], "pinned": True, "role": "lesson", "occurred_at": None}
+    change(scope_of(support), memory.id, MemoryChanges(**theirs))
+    html = alice.post(url(memory), mine).content.decode()
+    for said in ("Importance: 9", "Tags: vip, late", "Pinned: yes", "Role: Lesson", "Happened at: none"):
+        assert f"<p>{said}</p>" in html
+    assert "Category: " not in html
+
+
 def test_bad_input_changes_nothing(alice: Client, support: Instance) -> None:
     memory = make_memory(support, "Original", key="a")
     make_memory(support, "Other", key="b")
