@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import axe_playwright_python
 import pytest
@@ -12,6 +13,9 @@ from tests.browser.test_duplicates import alike
 from tests.browser.test_review import waiting
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
+# The page, or a table that would have to be scrolled to be read.
+TOO_WIDE = """[document.documentElement, ...document.querySelectorAll(".table-wrap")].some(
+    (part) => part.scrollWidth > part.clientWidth)"""
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
@@ -131,6 +135,29 @@ def test_every_page(reader: Page, addresses: dict[str, str]) -> None:
         if found := problems(reader):
             wrong[name] = found
     assert wrong == {}
+
+
+def test_nothing_is_wider_than_a_page_enlarged_four_times(
+    console: Console, browser: Browser, session_state: Any, addresses: dict[str, str]
+) -> None:
+    name = "auth0|" + "0123456789" * 15
+    console.instance("wide-bot")
+    console.api(
+        "POST", "/conversations", {"instanceId": "wide-bot", "userId": name, "channel": "c" * 60, "title": name}
+    )
+    console.api("POST", "/recall", {"instanceId": "wide-bot", "query": name, "userId": name})
+    wide = {name: f"/{name}?instance=wide-bot" for name in ("conversations", "recall/log")}
+    context = browser.new_context(
+        base_url=console.url, storage_state=session_state, viewport={"width": 320, "height": 256}
+    )
+    page = context.new_page()
+    wrong = []
+    for title, address in {**addresses, **wide}.items():
+        page.goto(address)
+        if page.evaluate(TOO_WIDE):
+            wrong.append(title)
+    context.close()
+    assert wrong == []
 
 
 def test_the_sign_in_page(console: Console, browser: Browser) -> None:
