@@ -177,26 +177,31 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
 // The focus stays on the control that was used, or on the one before it if that is gone. What has an id, htmx focuses itself.
 const namesIn = (part) => {
   const seen = {};
-  const controls = part.querySelectorAll("a[href], button:not([disabled]), input:not([type=hidden]), select, textarea, summary");
+  const controls = part.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary");
   return [...controls].map((control) => {
     const name = `${control.tagName} ${control.name} ${control.getAttribute("aria-label") || control.textContent.trim()}`;
     seen[name] = (seen[name] || 0) + 1;
     return [`${name} ${seen[name]}`, control];
   });
 };
+// A button that is disabled while it works loses the focus before it is replaced.
+let used = null;
+document.addEventListener("htmx:beforeRequest", () => { used = document.activeElement.closest("button"); });
 let left = null;
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   left = null;
-  if (!detail.shouldSwap || !detail.target.contains(document.activeElement)) return;
+  const focused = document.activeElement === document.body ? used : document.activeElement;
+  if (!detail.shouldSwap || !detail.target.contains(focused)) return;
   const part = detail.target.parentElement;
   const named = namesIn(part);
-  const at = named.findIndex(([, control]) => control === document.activeElement);
+  const at = named.findIndex(([, control]) => control === focused);
   left = { part, names: named.slice(0, at + 1).map(([name]) => name).reverse() };
 });
 document.addEventListener("htmx:afterSettle", () => {
-  if (!left || document.activeElement !== document.body) return;
-  const now = new Map(namesIn(left.part));
-  now.get(left.names.find((name) => now.has(name)))?.focus({ preventScroll: true });
+  if (document.activeElement !== document.body) return;
+  const now = new Map(left ? namesIn(left.part) : []);
+  const control = used?.isConnected ? used : now.get(left?.names.find((name) => now.has(name)));
+  control?.focus({ preventScroll: true });
   left = null;
 });
 

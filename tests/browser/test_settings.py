@@ -26,6 +26,16 @@ def test_the_warning_goes_with_a_key_and_comes_back_without(console: Console, pa
     expect(page.get_by_text(WARNING)).to_be_visible()
 
 
+def test_the_focus_stays_on_the_button_that_tests_a_key(console: Console, page: Page) -> None:
+    slug = console.instance("tested-bot")
+    page.goto(f"/instances/{slug}/settings")
+    page.locator("input#openai-key").fill("no key")
+    button = page.get_by_role("button", name="Test")
+    button.press("Enter")
+    expect(page.get_by_text("This does not look like an API key.")).to_be_visible()
+    expect(button).to_be_focused()
+
+
 def test_memory_switched_off_needs_no_key(console: Console, page: Page) -> None:
     slug = console.instance("sleeping-bot")
     page.goto(f"/instances/{slug}/settings")
