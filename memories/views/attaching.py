@@ -23,7 +23,7 @@ def attachment_new(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespo
     file = request.FILES.get("file")
     if file is None:
         messages.warning(request, "Choose a file first.")
-        return _back(request, id)
+        return _back(request, id, part="")
     try:
         attachment = attach(scope, id, file, name=file.name or "")
     except Invalid as problem:
@@ -32,7 +32,8 @@ def attachment_new(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespo
         messages.error(request, problem.detail)
     else:
         messages.success(request, f"Attached “{attachment.name}”.")
-    return _back(request, id)
+        return _back(request, id)
+    return _back(request, id, part="")
 
 
 @require_GET
@@ -51,5 +52,6 @@ def attachment_delete(request: ConsoleRequest, scope: Scope, id: UUID, attachmen
     return _back(request, id)
 
 
-def _back(request: ConsoleRequest, id: UUID) -> HttpResponse:
-    return redirect(f"/memory/{id}?{request.GET.urlencode()}#attachments")
+def _back(request: ConsoleRequest, id: UUID, *, part: str = "#attachments") -> HttpResponse:
+    """To the files, where what was done can be seen; what could not be done is said on top of the page."""
+    return redirect(f"/memory/{id}?{request.GET.urlencode()}{part}")

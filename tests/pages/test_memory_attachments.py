@@ -53,6 +53,13 @@ def test_attach_download_and_remove(alice: Client, memory: Memory, storage: Path
     assert not Attachment.objects.exists()
 
 
+def test_a_refusal_is_not_scrolled_out_of_sight(alice: Client, memory: Memory, settings: Any) -> None:
+    """It is said on top of the page, far above the files of a long memory."""
+    assert upload(alice, memory).redirect_chain[-1][0].endswith("#attachments")
+    settings.ATTACHMENT_MAX_BYTES = 3
+    assert upload(alice, memory).redirect_chain[-1][0] == f"/memory/{memory.id}?instance=support-bot"
+
+
 def test_what_cannot_be_attached(alice: Client, memory: Memory, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"/memory/{memory.id}/attachments?instance=support-bot"
     assert "Choose a file first." in html(alice.post(url, {}, follow=True))
