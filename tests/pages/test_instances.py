@@ -26,10 +26,16 @@ def test_the_list_shows_one_s_own_instances(alice: Client, support: Instance, sa
     assert "/instances/new" not in page
 
 
+def test_a_number_is_read_aloud_as_it_is_shown(superadmin: Client, support: Instance) -> None:
+    """Voice control presses what is on the screen: "click 1,001"."""
+    make_memories(support, 1001)
+    assert 'aria-label="1,001 memories of support-bot">1,001</a>' in superadmin.get("/instances").content.decode()
+
+
 def test_a_superadmin_sees_all(superadmin: Client, support: Instance, sales: Instance) -> None:
     make_memory(support, "theirs", visibility="private", owner="somebody")
     page = superadmin.get("/instances").content.decode()
-    assert 'aria-label="1 memories of support-bot"' in page
+    assert 'aria-label="1 memory of support-bot"' in page
     assert 'aria-label="0 memories of sales-bot"' in page
     assert "/instances/new" in page
 
