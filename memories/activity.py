@@ -35,7 +35,12 @@ KINDS = {
     uploads.KIND: "Import memories",
 }
 # What the worker calls them (memories/jobs.py).
-TASKS = {**follow_up.TASKS, backfill.KIND: "embed_memories", pairing.KIND: "find_duplicates"}
+TASKS = {
+    **follow_up.TASKS,
+    backfill.KIND: "embed_memories",
+    pairing.KIND: "find_duplicates",
+    uploads.KIND: "import_memories",
+}
 LOOKED_BACK = timedelta(hours=24)
 KEPT = timedelta(days=30)
 GRACE = timedelta(minutes=5)
@@ -126,14 +131,20 @@ AGAIN: Mapping[str, Callable[[Scope, Job], Job | None]] = {
 
 
 def fail_lost(scope: Scope) -> int:
-    """Say of work whose worker is gone for good that it failed, so that nobody waits for it."""
+    """Say of work whose worker is gone for good that it failed, so that nobody waits for it.
+
+    A small import is done by the web server: no worker has it, and it takes no longer than the grace.
+    """
     waiting = ProcrastinateJob.objects.filter(task_name__in=TASKS.values(), status__in=["todo", "doing"])
     waiting = waiting.filter(args__instance_id=str(scope.instance.id))
     alive = {UUID(args["job_id"]) for args in waiting.values_list("args", flat=True) if args.get("job_id")}
     rows = Job.objects.filter(instance=scope.instance, kind__in=TASKS, state__in=Job.UNFINISHED)
     # Not those that are just being queued: their transaction may not have ended.
-    rows = rows.filter(created_at__lt=timezone.now() - GRACE).exclude(id__in=alive)
-    return rows.update(state=Job.State.FAILED, error=LOST, finished_at=timezone.now())
+    begun = Coalesce("started_at", "created_at")
+    rows = rows.alias(begun=begun).filter(begun__lt=timezone.now() - GRACE).exclude(id__in=alive)
+    imports = uploads.give_up(scope, rows.filter(kind=uploads.KIND))
+    rest = rows.exclude(kind=uploads.KIND)
+    return imports + rest.update(state=Job.State.FAILED, error=LOST, finished_at=timezone.now())
 
 
 def forget_old(scope: Scope) -> int:

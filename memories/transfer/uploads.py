@@ -190,6 +190,14 @@ def _end(rows: QuerySet[Job], payload: dict[str, Any], state: str, **fields: Any
         remove(path)
 
 
+def give_up(scope: Scope, lost: QuerySet[Job]) -> int:
+    """Imports that were killed with the process that did them; how many."""
+    jobs = list(lost)
+    for job in jobs:
+        _end(_imports(scope, job.id), job.payload, Job.State.FAILED, error=STOPPED)
+    return len(jobs)
+
+
 def actor_from(described: dict[str, Any]) -> Actor:
     """Whoever started it, as the worker acts for them."""
     kind = described.get("kind")

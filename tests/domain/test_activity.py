@@ -1,10 +1,13 @@
 """What the worker did, is doing, and should do again."""
 
 from datetime import timedelta
+from io import BytesIO
 from typing import Any
 
 import pytest
+from django.core.files.storage import default_storage
 from django.utils import timezone
+from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from accounts.access import Actor, Scope
@@ -13,6 +16,7 @@ from memories import activity
 from memories.activity import JobFilters
 from memories.embedding.backfill import ask_for_embedding
 from memories.models import Job
+from memories.transfer import uploads
 from memoryconsole.errors import Conflict, NotAllowed, NotFound
 from memoryconsole.ids import uuid7_at
 from tests.factories import make_conversation, make_failed_job, make_instance, scope_of
@@ -100,6 +104,28 @@ def test_a_job_whose_worker_is_gone_for_good_has_failed(bot: Instance, scope: Sc
     states = dict(Job.objects.values_list("id", "state"))
     assert (states[alive.id], states[fresh.id]) == ("running", "queued")
     assert activity.fail_lost(scope_of(make_instance())) == 0
+
+
+def test_an_import_whose_web_server_is_gone_has_failed_and_its_file_is_removed(bot: Instance, scope: Scope) -> None:
+    lost, confirmed, waiting = (
+        uploads.keep_upload(scope, BytesIO(b'{"content": "Tea"}\n'), name="tea.jsonl", format=None, dry_run=False)
+        for _ in range(3)
+    )
+    long_ago = timezone.now() - timedelta(hours=1)
+    Job.objects.update(created_at=long_ago)
+    Job.objects.filter(id=lost.id).update(state="running", started_at=long_ago)
+    Job.objects.filter(id=confirmed.id).update(state="running", started_at=timezone.now())
+    app.configure_task("import_memories").defer(
+        instance_id=str(bot.id), job_id=str(waiting.id), path=waiting.payload["path"], actor={}
+    )
+    assert activity.fail_lost(scope) == 1
+    states = dict(Job.objects.values_list("id", "state"))
+    assert (states[lost.id], states[confirmed.id], states[waiting.id]) == ("failed", "running", "queued")
+    lost.refresh_from_db()
+    assert lost.error == (
+        "Something went wrong on the server. What was imported until then stays; import the file again to go on."
+    )
+    assert len(default_storage.listdir(f"imports/{bot.id}")[1]) == 2
 
 
 def test_finished_jobs_are_forgotten_after_a_month(bot: Instance, scope: Scope) -> None:
