@@ -172,7 +172,7 @@ MEDIA_ROOT = DATA_DIR / "attachments"
 FILE_UPLOAD_HANDLERS = [
     "memoryconsole.upload_limit.UploadLimit",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
-    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
+    "memoryconsole.upload_spool.UploadSpool",
 ]
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700

@@ -1,11 +1,16 @@
 """POST /api/v1/import"""
 
 import json
+import tempfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.files.uploadhandler import load_handler
+from django.http.multipartparser import MultiPartParser
+from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from instances.models import Instance
@@ -229,6 +234,40 @@ def test_a_form_that_is_too_large_is_not_even_read(
     answer = Answer(api.client.post(URL, {"file": file}, headers=api.headers))
     assert answer.error == (413, "too_large")
     assert files(storage) == []
+
+
+class Watched(BytesIO):
+    """What a browser sends, and which files are in a directory while it is read."""
+
+    def __init__(self, raw: bytes, directory: Path) -> None:
+        super().__init__(raw)
+        self.directory = directory
+        self.seen: set[Path] = set()
+
+    def read(self, size: int | None = -1) -> bytes:
+        self.seen |= set(self.directory.iterdir())
+        return super().read(size)
+
+
+def test_a_killed_server_leaves_nothing_of_a_large_form(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    raw = b'{"content": "Alice likes tea"}\n' * 100_000
+    form = encode_multipart(BOUNDARY, {"file": SimpleUploadedFile("tea.jsonl", raw)})
+    sent = Watched(form, tmp_path)
+    handlers = [load_handler(name, None) for name in settings.FILE_UPLOAD_HANDLERS]
+    meta = {"CONTENT_TYPE": MULTIPART_CONTENT, "CONTENT_LENGTH": str(len(form))}
+    file = MultiPartParser(meta, sent, handlers).parse()[1]["file"]
+    assert (file.name, file.size, file.read() == raw) == ("tea.jsonl", len(raw), True)
+    assert sent.seen | set(tmp_path.iterdir()) == set()
+
+
+def test_a_large_form(api: Caller, storage: Path) -> None:
+    file = SimpleUploadedFile("tea.jsonl", b'{"content": "Alice likes tea"}\n' * 100_000)
+    answer = Answer(api.client.post(URL, {"file": file}, headers=api.headers))
+    assert (answer.status, answer.json["job"]["total"]) == (202, file.size)
+    assert [path.stat().st_size for path in files(storage)] == [file.size]
 
 
 def test_bad_input(api: Caller) -> None:
