@@ -135,6 +135,17 @@ class Cluster:
         pid = self._recorded_pid()
         return pid is not None and _works_in(pid, self.home.cluster)
 
+    def check_in_sight(self) -> None:
+        """A service with a /tmp of its own has a socket there that nobody else sees: deaf to us, and in good health."""
+        pid = self._recorded_pid()
+        if pid is None or not self.is_running() or self.home.socket_directory.parent == self.home.path:
+            return
+        if _sight_of(pid) != _sight_of(os.getpid()):
+            raise EmbeddedPostgresError(
+                f"PostgreSQL runs, and has its socket in a temporary directory that cannot be seen from here, because "
+                f"the path of {self.home.path} is too long for one. Stop it and point DATA_DIR at a shorter path."
+            )
+
     def _clear_the_way(self) -> None:
         """Deal with what a killed server leaves behind.
 
@@ -187,6 +198,14 @@ def _processes_in(directory: Path) -> list[int]:
     if not Path("/proc/self/cwd").exists():
         return []
     return [int(entry) for entry in os.listdir("/proc") if entry.isdigit() and _works_in(int(entry), directory)]
+
+
+def _sight_of(pid: int) -> str:
+    """Which file systems a process sees, by the number of its namespace; nothing where that cannot be told."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/mnt")
+    except OSError:
+        return ""
 
 
 def _exists(pid: int) -> bool:

@@ -20,6 +20,8 @@ SHARED = Path("/var/lib/memory-console")
 BELONGS_TO = "belongs-to"
 # A socket's path may have 107 bytes, and PostgreSQL adds "/.s.PGSQL.5432.lock" to the directory.
 LONGEST_SOCKET_DIRECTORY = 85
+# Of the file in which a server describes itself.
+SOCKET_LINE = 4
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,15 @@ class Home:
         if len(os.fsencode(inside)) <= LONGEST_SOCKET_DIRECTORY:
             return inside
         name = hashlib.sha256(os.fsencode(self.path)).hexdigest()[:16]
-        return Path(tempfile.gettempdir()) / f"memory-console-{name}"
+        return self._socket_directory_in_use() or Path(tempfile.gettempdir()) / f"memory-console-{name}"
+
+    def _socket_directory_in_use(self) -> Path | None:
+        """Where a server says it listens: the one that started it may have had another TMPDIR."""
+        try:
+            said = Path((self.cluster / "postmaster.pid").read_text().splitlines()[SOCKET_LINE])
+            return said if said.is_absolute() and said.is_dir() else None
+        except (OSError, IndexError):
+            return None
 
 
 def open_home(data_dir: Path) -> Home:

@@ -123,6 +123,7 @@ class Server:
         if _settled(home) is not Ping.OK:
             cluster = self._cluster(home)
             cluster.make()
+            cluster.check_in_sight()
             # Running but deaf, because its socket was removed or it hangs: only a new one can be reached.
             cluster.stop()
             cluster.start()

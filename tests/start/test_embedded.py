@@ -1,10 +1,13 @@
 """The embedded server starts once, stops with its last user, and survives what can happen to a process."""
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Timer
 
@@ -182,6 +185,50 @@ def test_a_path_too_long_for_a_socket_still_works(reachable_dir, monkeypatch):
     assert directory.name.startswith("memory-console-")
     server.leave()
     directory.rmdir()
+
+
+@pytest.fixture
+def far_away(reachable_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """Its path is too long for a socket."""
+    monkeypatch.setattr(homes, "SHARED", reachable_dir / ("long" * 25))
+    server = Server(reachable_dir / ("deep" * 25), durable=False)
+    directory = Path(server.ensure_running().host)
+    yield server
+    server.stop("immediate")
+    shutil.rmtree(directory)
+
+
+def test_another_temporary_directory_does_not_hide_the_server(far_away, tmp_path, monkeypatch):
+    running = pid_of(far_away)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    visitor = Server(far_away.data_dir, durable=False)
+    assert visitor.ensure_running() == far_away.ensure_running()
+    visitor.leave()
+    assert pid_of(far_away) == running
+
+
+VISIT = """
+import sys
+from pathlib import Path
+from memoryconsole.embedded import Server
+from memoryconsole.embedded import home
+home.SHARED = Path(sys.argv[2])
+Server(Path(sys.argv[1]), durable=False).ensure_running()
+"""
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None or os.geteuid() != 0, reason="needs a /tmp of its own")
+def test_a_server_with_a_tmp_of_its_own_is_not_stopped_by_who_cannot_see_it(far_away, tmp_path):
+    running = pid_of(far_away)
+    directory = far_away.ensure_running().host
+    visit = shlex.join([sys.executable, "-c", VISIT, str(far_away.data_dir), str(homes.SHARED)])
+    elsewhere = f"mount -t tmpfs none {shlex.quote(directory)} && {visit}"
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", elsewhere], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert "cannot be seen from here" in done.stderr
+    assert pid_of(far_away) == running
+    assert ask(far_away, "SELECT 1") == 1
 
 
 def test_a_socket_directory_of_someone_else_is_refused(reachable_dir):
