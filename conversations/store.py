@@ -10,6 +10,7 @@ from zoneinfo import available_timezones
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from psycopg.errors import UniqueViolation
 from pydantic import AfterValidator, Field, StringConstraints
 
 from accounts.access import Scope
@@ -108,8 +109,13 @@ def open_conversation(scope: Scope, draft: ConversationDraft, *, started_at: dat
     try:
         with transaction.atomic():
             conversation.save(force_insert=True)
-    except IntegrityError:
-        return Opened(conversations_of(scope).get(external_id=draft.external_id), is_new=False)
+    except IntegrityError as error:
+        if not isinstance(error.__cause__, UniqueViolation):
+            raise
+        if found := conversations_of(scope).filter(external_id=draft.external_id).first():
+            return Opened(found, is_new=False)
+        # Deleted since.
+        return open_conversation(scope, draft, started_at=started_at)
     return Opened(conversation, is_new=True)
 
 

@@ -28,12 +28,13 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryconsole.errors import InstanceRequired, Invalid, Problem
+from memoryconsole.errors import InstanceRequired, Invalid, NotFound, Problem
 
 logger = logging.getLogger(__name__)
 
 DEADLOCK = "40P01"
 DISK_FULL = "53100"
+OWNER_GONE = "23503"
 NO_ROOM = "The disk of the database is full: nothing can be saved until somebody makes room."
 SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -134,11 +135,14 @@ def as_problem(error: Exception) -> Problem | None:
         return TooLarge()
     if isinstance(error, SuspiciousOperation | UnreadablePostError):
         return Problem(UNREADABLE["detail"], code=UNREADABLE["code"])
-    if getattr(error.__cause__, "sqlstate", None) == DEADLOCK:
+    state = getattr(error.__cause__, "sqlstate", None)
+    if state == DEADLOCK:
         return Unavailable("Somebody else is changing the same. Try again.", code="try_again")
+    if state == OWNER_GONE:
+        return NotFound("What this belongs to has been deleted in the meantime.")
     if isinstance(error, OperationalError | InterfaceError | CommandError):
         logger.error("database unavailable: %s", type(error.__cause__ or error).__name__)
-        return Unavailable(NO_ROOM if getattr(error.__cause__, "sqlstate", None) == DISK_FULL else "")
+        return Unavailable(NO_ROOM if state == DISK_FULL else "")
     return None
 
 
@@ -181,7 +185,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """What went wrong in a page, or outside the views. The frame of a page would ask the database again."""
     error = sys.exc_info()[1]
     problem = as_problem(error) if isinstance(error, Exception) else None
-    if problem is None or problem.status != 503:
+    if problem is None or problem.status not in (404, 503):
         problem = Unexpected()
     if _is_api(request):
         return JsonResponse(problem_json(problem), status=problem.status)

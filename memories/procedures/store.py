@@ -92,7 +92,8 @@ def create_procedure(scope: Scope, draft: ProcedureDraft) -> Procedure:
             embed_soon(scope)
             audit.record(scope, "procedure created", procedureId=str(procedure.id))
     except IntegrityError as error:
-        raise _taken(error) from None
+        _check_name(error)
+        raise
     return procedure
 
 
@@ -109,7 +110,8 @@ def change_procedure(
                 raise Conflict(CHANGED_MEANWHILE, code="changed_meanwhile")
             _apply(scope, procedure, fields)
     except IntegrityError as error:
-        raise _taken(error) from None
+        _check_name(error)
+        raise
     return procedure
 
 
@@ -163,7 +165,6 @@ def _scrubbed(fields: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _taken(error: IntegrityError) -> Exception:
-    if NAME_TAKEN not in str(error):
-        return error
-    return Taken({"name": ["Another procedure of this instance has this name."]})
+def _check_name(error: IntegrityError) -> None:
+    if NAME_TAKEN in str(error):
+        raise Taken({"name": ["Another procedure of this instance has this name."]}) from None
