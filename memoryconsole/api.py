@@ -34,7 +34,9 @@ logger = logging.getLogger(__name__)
 
 DEADLOCK = "40P01"
 DISK_FULL = "53100"
+READ_ONLY = "25006"
 OWNER_GONE = "23503"
+STANDBY = "The database takes no changes just now. Try again in a moment."
 NO_ROOM = "The disk of the database is full: nothing can be saved until somebody makes room."
 SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -140,9 +142,9 @@ def as_problem(error: Exception) -> Problem | None:
         return Unavailable("Somebody else is changing the same. Try again.", code="try_again")
     if state == OWNER_GONE:
         return NotFound("What this belongs to has been deleted in the meantime.")
-    if isinstance(error, OperationalError | InterfaceError | CommandError):
+    if state == READ_ONLY or isinstance(error, OperationalError | InterfaceError | CommandError):
         logger.error("database unavailable: %s", type(error.__cause__ or error).__name__)
-        return Unavailable(NO_ROOM if state == DISK_FULL else "")
+        return Unavailable({DISK_FULL: NO_ROOM, READ_ONLY: STANDBY}.get(str(state), ""))
     return None
 
 

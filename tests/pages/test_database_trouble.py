@@ -54,6 +54,16 @@ def test_a_full_disk_under_the_api(support: Instance) -> None:
     assert answer.json["detail"].startswith("The disk of the database is full")
 
 
+def test_a_standby(support: Instance) -> None:
+    """After a failover, until the address leads to the server that takes changes."""
+    key = make_key(support)
+    with connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION READ ONLY")
+    answer = Caller(key).post("/api/v1/memories", {"instanceId": "support-bot", "content": "Tea"})
+    assert answer.error == (503, "unavailable")
+    assert answer.json["detail"] == "The database takes no changes just now. Try again in a moment."
+
+
 def test_a_mistake_of_ours(alice: Client, support: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     def explode(*args: object, **kwargs: object) -> None:
         raise RuntimeError("the content of a memory")
