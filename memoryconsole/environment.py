@@ -5,12 +5,15 @@ because a typo in a deployment should never turn into a silent default.
 """
 
 import os
+import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
+
+HOST = re.compile(r"\*|[^\s/:\[\]*]+|\[[0-9a-fA-F:.]+\]")
 
 
 def text(name: str, default: str = "") -> str:
@@ -19,6 +22,18 @@ def text(name: str, default: str = "") -> str:
 
 def words(name: str, default: list[str]) -> list[str]:
     return [word.strip() for word in text(name).split(",") if word.strip()] or default
+
+
+def hosts(name: str, default: list[str]) -> list[str]:
+    """Names as browsers ask for them; an address with anything around it would match none, and all would be refused."""
+    found = words(name, default)
+    for host in found:
+        if not HOST.fullmatch(host):
+            raise ImproperlyConfigured(
+                f"{name} must be names or addresses alone, such as memory.example.com, .example.com or [::1], "
+                f"without https://, port or path, not {host!r}."
+            )
+    return found
 
 
 def number(name: str, default: int, *, low: int, high: int) -> int:

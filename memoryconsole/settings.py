@@ -27,7 +27,7 @@ ADMIN_PASSWORD = env.text("ADMIN_PASSWORD")
 DEBUG = False
 SECRET_KEY = env.text("SECRET_KEY") or kept_secret(DATA_DIR, "secret-key")
 FIELD_ENCRYPTION_KEYS = env.fernet_keys("FIELD_ENCRYPTION_KEYS", lambda: kept_secret(DATA_DIR, "field-encryption-key"))
-ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
+ALLOWED_HOSTS = env.hosts("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
 HTTPS = env.flag("HTTPS", False)
 
 INSTALLED_APPS = [

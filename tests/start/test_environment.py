@@ -27,6 +27,22 @@ def test_a_bad_number_names_the_variable(monkeypatch, value):
         env.number("PORT", 8000, low=1, high=65535)
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["https://memory.example.com", "memory.example.com:8000", "memory.example.com/console", "::1", "*.a.com", "a b"],
+)
+def test_a_host_that_nobody_could_ask_for_names_the_variable(monkeypatch, value):
+    monkeypatch.setenv("ALLOWED_HOSTS", f"localhost,{value}")
+    with pytest.raises(ImproperlyConfigured, match=r"^ALLOWED_HOSTS must be names or addresses alone") as caught:
+        env.hosts("ALLOWED_HOSTS", [])
+    assert str(caught.value).endswith(f"not {value!r}.")
+
+
+def test_hosts(monkeypatch):
+    monkeypatch.setenv("ALLOWED_HOSTS", "memory.example.com, .example.com,10.0.0.7,[::1],*,under_score")
+    assert env.hosts("ALLOWED_HOSTS", [])[3:] == ["[::1]", "*", "under_score"]
+
+
 def test_a_bad_flag_names_the_variable(monkeypatch):
     monkeypatch.setenv("HTTPS", "maybe")
     with pytest.raises(ImproperlyConfigured, match=r"^HTTPS must be yes or no"):
