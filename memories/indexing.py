@@ -26,6 +26,7 @@ DESCRIBING = frozenset({"summary", "key", "tags", "occurred_at", "category"})
 EMBEDDED = frozenset({"content", "owner"})
 SEPARATORS = str.maketrans("-_:", "   ")
 MAX_LENGTH = 32_767
+LANGUAGE_BATCH = 500
 
 
 def place_in_conversations(scope: Scope, memories: Sequence[Memory]) -> None:
@@ -65,7 +66,7 @@ def describe_again(scope: Scope, memories: Sequence[Memory]) -> None:
     known = {memory.id: (memory.category, _about(memory)) for memory in memories}
     pieces = Chunk.objects.filter(instance=scope.instance, memory_id__in=[*known], version_id__isnull=True)
     ids, categories, abouts, lengths = [], [], [], []
-    for id, memory_id, content in pieces.values_list("id", "memory_id", "content"):
+    for id, memory_id, content in _held(pieces).values_list("id", "memory_id", "content"):
         category, about = known[memory_id]
         ids.append(id)
         categories.append(category)
@@ -84,7 +85,13 @@ WHERE c.instance_id = %s AND c.id = new.id
 
 def move_to_category(scope: Scope, memory_ids: Sequence[UUID], category: str) -> None:
     rows = Chunk.objects.filter(instance=scope.instance, memory_id__in=memory_ids, version_id__isnull=True)
+    list(_held(rows).values_list("id"))
     rows.update(category=category)
+
+
+def _held(pieces: QuerySet[Chunk]) -> QuerySet[Chunk]:
+    """In the order of their ids, as vectors are stored: who holds some of them must not wait for who holds others."""
+    return pieces.order_by("id").select_for_update(no_key=True)
 
 
 def hide(scope: Scope, memory: Memory) -> None:
@@ -108,14 +115,28 @@ def has_all_vectors(scope: Scope, memory: Memory) -> bool:
 
 
 def use_language(scope: Scope) -> None:
-    """Cut every chunk of the instance again, in the language it speaks now."""
+    """Cut every chunk of the instance again, in the language it speaks now.
+
+    Some at a time: whoever changes a memory meanwhile waits for these, not for all of them.
+    """
+    named: dict[str, Any] = {"instance": scope.instance.id, "language": scope.instance.language, "most": LANGUAGE_BATCH}
+    last: UUID | None = UUID(int=0)
     with connection.cursor() as cursor:
-        cursor.execute(USE_LANGUAGE, {"instance": scope.instance.id, "language": scope.instance.language})
+        while last:
+            cursor.execute(USE_LANGUAGE, named | {"after": last})
+            last = cursor.fetchone()[0]
 
 
 USE_LANGUAGE = """
-UPDATE memories_chunk SET language = %(language)s::text::regconfig
-WHERE instance_id = %(instance)s AND language <> %(language)s::text::regconfig
+WITH held AS MATERIALIZED (
+    SELECT id FROM memories_chunk
+    WHERE instance_id = %(instance)s AND id > %(after)s AND language <> %(language)s::text::regconfig
+    ORDER BY id LIMIT %(most)s FOR NO KEY UPDATE
+), cut AS (
+    UPDATE memories_chunk SET language = %(language)s::text::regconfig
+    WHERE instance_id = %(instance)s AND id = ANY(ARRAY(SELECT id FROM held))
+)
+SELECT (array_agg(id ORDER BY id DESC))[1] FROM held
 """
 
 

@@ -140,7 +140,7 @@ def forget_old_jobs(timestamp: int) -> None:
         forget_old(Scope(instance, KEEPER))
 
 
-@app.task(name="use_language")
+@app.task(name="use_language", retry=Later())
 def use_language_now(instance_id: str) -> None:
     """After an instance's language has changed."""
     for scope in _opened(EMBEDDER, instance_id):

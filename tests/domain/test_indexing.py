@@ -1,9 +1,10 @@
 """The index: what a memory is cut into, and what becomes of the pieces when it changes, is replaced or is deleted."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.db import connection, transaction
@@ -11,14 +12,14 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from instances.models import Instance
 from instances.store import InstanceChanges, change_instance, delete_instance
-from memories import jobs
+from memories import indexing, jobs
 from memories.deletion import delete_memory
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.models import Chunk, Embedding, Memory, MemoryVersion
 from memories.store import change, change_many, restore, save, save_many
 from memories.vocabulary import EmbeddingState
 from memoryconsole.inputs import read
-from tests.domain.looking import embed, in_another_connection
+from tests.domain.looking import embed, in_another_connection, until_somebody_waits
 from tests.factories import make_conversation, make_instance, make_memory, scope_of
 
 pytestmark = pytest.mark.django_db
@@ -165,6 +166,53 @@ def test_another_language_cuts_again_by_a_job_of_the_same_transaction(bot: Insta
     job = ProcrastinateJob.objects.get(task_name="use_language")
     jobs.use_language_now(**job.args)
     assert words_of(memory) == {"haus", "verkauft"}
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5, 6])
+def test_another_language_cuts_all_of_it_some_at_a_time(
+    bot: Instance, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
+    monkeypatch.setattr(indexing, "LANGUAGE_BATCH", batch)
+    other = make_memory(make_instance(), "Houses")
+    for number in range(5):
+        make_memory(bot, f"Häuser {number}")
+    Instance.objects.filter(pk=bot.pk).update(language="german")
+    jobs.use_language_now(instance_id=str(bot.id))
+    assert {chunk.language for chunk in Chunk.objects.filter(instance=bot)} == {"german"}
+    assert chunks_of(other)[0].language == "english"
+
+
+WAYS: dict[str, Callable[[Instance, list[UUID]], object]] = {
+    "category": lambda bot, ids: change_many(scope_of(bot), ids, {"category": "decision"}),
+    "tag": lambda bot, ids: change_many(scope_of(bot), ids, {}, add_tag="vip"),
+    "language": lambda bot, ids: indexing.use_language(scope_of(bot)),
+}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("way", WAYS)
+def test_pieces_are_held_in_the_order_in_which_vectors_are_stored(way: str) -> None:
+    """Or a change of many and the vectors of the same would each wait for what the other one holds."""
+    bot = make_instance("support-bot", embedder="offline")
+    memories = [make_memory(bot, content) for content in ("Tea", "Milk", "Sugar")]
+    change(scope_of(bot), memories[0].id, read(MemoryChanges, {"content": "Coffee"}))
+    Chunk.objects.filter(instance=bot, version_id__isnull=False).delete()
+    Instance.objects.filter(pk=bot.pk).update(language="german")
+    bot.refresh_from_db()
+    first, *others = Chunk.objects.filter(instance=bot).order_by("id").values_list("id", flat=True)
+    # Now it is the last one in the table, and neither the first one by its memory.
+    Chunk.objects.filter(instance=bot, id=first).update(category="event")
+
+    def hold(*ids: UUID) -> None:
+        list(Chunk.objects.filter(instance=bot, id__in=ids).select_for_update(nowait=True))
+
+    with ThreadPoolExecutor(1) as thread:
+        with transaction.atomic():
+            hold(first)
+            changing = thread.submit(in_another_connection, WAYS[way], bot, [memory.id for memory in memories])
+            until_somebody_waits()
+            hold(*others)
+        changing.result(20)
 
 
 def test_other_settings_cut_nothing_again(bot: Instance) -> None:
