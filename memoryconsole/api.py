@@ -3,6 +3,7 @@
 REST framework imports this file while it defines its views, so it may not import them; `endpoints` may.
 """
 
+import errno
 import json
 import logging
 import re
@@ -37,6 +38,15 @@ DISK_FULL = "53100"
 READ_ONLY = "25006"
 OWNER_GONE = "23503"
 STANDBY = "The database takes no changes just now. Try again in a moment."
+FILES_FULL = "The disk for files is full: none can be kept until somebody makes room."
+FILES_CLOSED = "Files cannot be kept: somebody has to make the data directory writable for the server."
+NO_FILES = {
+    errno.ENOSPC: FILES_FULL,
+    errno.EDQUOT: FILES_FULL,
+    errno.EROFS: FILES_CLOSED,
+    errno.EACCES: FILES_CLOSED,
+    errno.EPERM: FILES_CLOSED,
+}
 NO_ROOM = "The disk of the database is full: nothing can be saved until somebody makes room."
 SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -137,6 +147,9 @@ def as_problem(error: Exception) -> Problem | None:
         return TooLarge()
     if isinstance(error, SuspiciousOperation | UnreadablePostError):
         return Problem(UNREADABLE["detail"], code=UNREADABLE["code"])
+    if isinstance(error, OSError) and error.errno in NO_FILES:
+        logger.error("files cannot be kept: %s", error.strerror)
+        return Unavailable(NO_FILES[error.errno])
     state = getattr(error.__cause__, "sqlstate", None)
     if state == DEADLOCK:
         return Unavailable("Somebody else is changing the same. Try again.", code="try_again")

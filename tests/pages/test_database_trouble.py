@@ -1,10 +1,15 @@
-"""A page says that the database is away or full, in the console's own words, and asks it for nothing more."""
+"""A page says that the database is away or full, or that no file can be kept, in the console's own words."""
+
+from errno import ECONNRESET, ENOSPC
+from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import OperationalError, connection
 from django.test import Client
 
 from instances.models import Instance
+from memoryconsole.api import as_problem
 from tests.api.calling import Caller
 from tests.factories import PASSWORD, make_key, make_user
 
@@ -62,6 +67,26 @@ def test_a_standby(support: Instance) -> None:
     answer = Caller(key).post("/api/v1/memories", {"instanceId": "support-bot", "content": "Tea"})
     assert answer.error == (503, "unavailable")
     assert answer.json["detail"] == "The database takes no changes just now. Try again in a moment."
+
+
+def test_a_data_directory_that_may_not_be_written_to(alice: Client, support: Instance, settings: Any) -> None:
+    # Not even root makes a directory there.
+    settings.MEDIA_ROOT = "/sys/attachments"
+    alice.raise_request_exception = False
+    answer = alice.post("/memory/import?instance=support-bot", {"file": SimpleUploadedFile("tea.jsonl", b"{}")})
+    assert answer.status_code == 503
+    assert "somebody has to make the data directory writable" in answer.content.decode()
+    refused = Caller(make_key(support)).send(
+        "POST", "/api/v1/import?instanceId=support-bot", raw=b"{}", type="text/csv"
+    )
+    assert refused.error == (503, "unavailable")
+
+
+def test_a_full_disk_under_files() -> None:
+    problem = as_problem(OSError(ENOSPC, "No space left on device", "/secret/path"))
+    assert problem is not None
+    assert (problem.status, problem.detail.partition(":")[0]) == (503, "The disk for files is full")
+    assert as_problem(ConnectionResetError(ECONNRESET, "reset")) is None
 
 
 def test_a_mistake_of_ours(alice: Client, support: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
