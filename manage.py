@@ -5,6 +5,7 @@ import os
 import sys
 from io import TextIOWrapper
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
 if __name__ == "__main__":
@@ -13,4 +14,8 @@ if __name__ == "__main__":
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryconsole.settings")
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        # A variable in the environment, by its name: where the settings read it is nothing to whoever set it.
+        sys.exit(str(error))

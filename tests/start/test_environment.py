@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from memoryconsole import environment as env
 from tests.environment import ROOT, documented_variables
+from tests.start.console import manage
 
 
 def test_text_and_words_fall_back_when_empty(monkeypatch):
@@ -106,6 +107,14 @@ def test_a_relative_data_directory_is_the_same_one_from_everywhere(data_dir, tmp
         answer = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=True)
         assert answer.stdout.strip() == str(data_dir.resolve())
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["up", "doctor", "memory", "check"])
+def test_whoever_sets_a_bad_value_is_told_in_one_line(data_dir, command):
+    refused = manage(command, data_dir=data_dir, ALLOWED_HOSTS="https://memory.example.com")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("ALLOWED_HOSTS must be names or addresses alone")
+    assert len(refused.stderr.splitlines()) == 1
 
 
 def test_every_variable_is_documented():
