@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 
+ORIGIN = re.compile(r"https?://[^\s/?#]+")
 HOST = re.compile(r"\*|[^\s/:\[\]*]+|\[[0-9a-fA-F:.]+\]")
 
 
@@ -32,6 +33,18 @@ def hosts(name: str, default: list[str]) -> list[str]:
             raise ImproperlyConfigured(
                 f"{name} must be names or addresses alone, such as memory.example.com, .example.com or [::1], "
                 f"without https://, port or path, not {host!r}."
+            )
+    return found
+
+
+def origins(name: str) -> list[str]:
+    """What browsers send as the Origin of a form: with anything else, every form would be refused."""
+    found = words(name, [])
+    for origin in found:
+        if not ORIGIN.fullmatch(origin):
+            raise ImproperlyConfigured(
+                f"{name} must be origins such as https://memory.example.com or https://*.example.com:8443, "
+                f"without a path, not {origin!r}."
             )
     return found
 

@@ -44,6 +44,16 @@ def test_hosts(monkeypatch):
     assert env.hosts("ALLOWED_HOSTS", [])[3:] == ["[::1]", "*", "under_score"]
 
 
+@pytest.mark.parametrize(
+    "value", ["memory.example.com", "https://memory.example.com/", "https://a.com/console", "https://"]
+)
+def test_an_origin_that_no_browser_sends_names_the_variable(monkeypatch, value):
+    monkeypatch.setenv("CSRF_TRUSTED_ORIGINS", f"https://*.example.com:8443,{value}")
+    with pytest.raises(ImproperlyConfigured, match=r"^CSRF_TRUSTED_ORIGINS must be origins such as") as caught:
+        env.origins("CSRF_TRUSTED_ORIGINS")
+    assert str(caught.value).endswith(f"not {value!r}.")
+
+
 def test_a_bad_flag_names_the_variable(monkeypatch):
     monkeypatch.setenv("HTTPS", "maybe")
     with pytest.raises(ImproperlyConfigured, match=r"^HTTPS must be yes or no"):
