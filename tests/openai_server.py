@@ -265,9 +265,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_problem(429, fault, "insufficient_quota")
         elif fault.name in ("hang", "slow"):
             self.server.openai.stopping.wait(fault.seconds)
+            # Closing what was answered on would look like a server that is gone to whoever uses the connection again.
+            self.close_connection = fault.name == "hang"
             if fault.name == "slow":
                 self.answer_with(path, body, Fault())
-            self.close_connection = True
         elif fault.name == "reset":
             # Closing with linger 0 sends a reset instead of an orderly goodbye.
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -125,7 +125,8 @@ def run_embedding(scope: Scope, job_id: str = "", limit: int | None = None) -> N
 def _run_watched(scope: Scope, job_id: UUID, limit: int | None) -> None:
     """Writes into the row of a job that somebody watches how far it is."""
     rows = Job.objects.filter(instance=scope.instance, id=job_id)
-    if not model_of(scope.instance):
+    model = model_of(scope.instance)
+    if not model:
         rows.update(state=Job.State.FAILED, error=NO_MODEL, finished_at=timezone.now())
         return
     job = rows.first()
@@ -140,8 +141,10 @@ def _run_watched(scope: Scope, job_id: UUID, limit: int | None) -> None:
     except Unavailable:
         rows.update(state=Job.State.QUEUED)
         raise
-    # Somebody else may have made some of them in the meantime: what was asked for is done all the same.
-    finished = Greatest(F("total"), Value(before + done))
+    # Somebody else may have made some of them in the meantime: what was asked for is done all the same. But when
+    # another model is wanted by now, the rest is not made at all.
+    made = Value(before + done)
+    finished = Greatest(F("total"), made) if _wants(scope.instance, model) else made
     rows.update(state=Job.State.DONE, done=finished, total=finished, finished_at=timezone.now())
 
 
@@ -165,12 +168,22 @@ def embed_pending(scope: Scope, *, limit: int | None = None, progress: Progress 
     begin_with(instance, model)
     generation = generation_for(instance, model)
     looking, done = Missing(instance, generation), 0
-    for made in embed_batches(instance, generation, _batches(looking, limit)):
+    batches = takewhile(lambda _: _wants(instance, model), _batches(looking, limit))
+    for made in embed_batches(instance, generation, batches):
         done += made
         progress(done)
-    if done != limit or not looking.next(1):
+    if _wants(instance, model) and (done != limit or not looking.next(1)):
         _finish(scope, generation, model)
     return done
+
+
+def _wants(instance: Instance, model: str) -> bool:
+    """Whether it still does: somebody may change their mind meanwhile, and has then queued what is to be done instead.
+
+    Read anew beside what is being worked with: vectors on their way are of the model that was wanted before.
+    """
+    now = Instance.objects.filter(id=instance.id).first()
+    return now is not None and model_of(now) == model
 
 
 def _batches(looking: Missing, limit: int | None) -> Iterator[list[Piece]]:

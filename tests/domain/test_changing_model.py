@@ -7,7 +7,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from instances.models import Instance
 from instances.store import InstanceChanges, change_instance
-from memories.embedding.backfill import embed_pending, generation_for, missing
+from memories.embedding.backfill import embed_pending, generation_for, missing, run_embedding
 from memories.embedding.offline import MODEL as OFFLINE
 from memories.models import Job, Memory
 from tests.domain.looking import find, states, vectors
@@ -99,6 +99,30 @@ def test_back_to_the_model_before(hashed: Instance) -> None:
     hashed.refresh_from_db()
     assert hashed.embedding_model == OFFLINE
     assert find(hashed, "dogs").mode == "hybrid"
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_change_of_mind_stops_what_is_under_way(hashed: Instance, openai: OpenAIServer) -> None:
+    use_api(hashed)
+
+    def change_back(done: int) -> None:
+        change_instance(scope_of(Instance.objects.get(id=hashed.id)), InstanceChanges(embedder="offline"))
+
+    assert embed_pending(scope_of(hashed), progress=change_back) == 4
+    assert sum(len(request.texts) for request in openai.requests) == 4, "nothing more was asked for"
+    hashed.refresh_from_db()
+    assert (hashed.embedding_model, states(hashed)) == (OFFLINE, {"ready": 10})
+    assert find(hashed, "dogs").mode == "hybrid"
+
+
+def test_a_job_that_was_stopped_says_what_it_has_done(hashed: Instance, openai: OpenAIServer) -> None:
+    use_api(hashed)
+    job = Job.objects.get()
+    begun = scope_of(Instance.objects.get(id=hashed.id))
+    change_instance(scope_of(hashed), InstanceChanges(embedder="offline"))
+    run_embedding(begun, str(job.id))
+    job.refresh_from_db()
+    assert (job.state, job.done, job.total, openai.requests) == ("done", 0, 0, [])
 
 
 def test_the_old_model_is_asked_as_long_as_its_vectors_are_searched(
