@@ -23,6 +23,12 @@ REST = re.compile(rf"{WORD}*")
 REST_OF_NUMBER = re.compile(rf"(?!\d){WORD}*")
 REST_WITH_Y = re.compile(rf"[iy]{WORD}*", re.IGNORECASE)
 ANYTHING, NOTHING = re.compile(""), re.compile("(?!)")
+# Before the stem of an Arabic word.
+ARTICLE = re.compile("(?:[وفبك]?ال|و?لل)$")
+# The letters and signs that `memories_folded` replaces or leaves out, once they are small.
+PLAIN = str.maketrans("آأإٱىیکёάέήίόύώϊϋΐΰςșț\u0901", "ااااييكеαεηιουωιυιυσşţ\u0902")
+PLAIN |= str.maketrans("\u0958\u0959\u095a\u095b\u095c\u095d\u095e\u095f", "कखगजडढफय")
+LEFT_OUT = re.compile("[\u00ad\u0591-\u05bd\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u093c]")
 # As `html.escape` does, in one go.
 ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 
@@ -66,21 +72,39 @@ def _places(text: str, matched: Sequence[str]) -> list[Span]:
 
     Looked for one by one: a pattern of all of them takes longer to compile than all the rest of a page of hits.
     """
-    small, places = _small(text), []
+    small, at = _small(text)
+    places = []
     for stem in matched:
         begin, before, after = _parts(stem)
         start = small.find(begin)
         while start >= 0:
-            if before.match(text, start) and (rest := after.match(text, start + len(begin))):
-                places.append((start, rest.end()))
+            first = at[_with_article(small, start)]
+            if before.match(text, first) and (rest := after.match(text, at[start + len(begin)])):
+                places.append((first, rest.end()))
             start = small.find(begin, start + 1)
     return sorted(places)
 
 
-def _small(text: str) -> str:
-    """In small letters, each in its place: of a few capitals two would be made."""
+def _small(text: str) -> tuple[str, Sequence[int]]:
+    """In small letters and spelt as the index has it, and where each letter stands."""
     small = text.lower()
-    return small if len(small) == len(text) else "".join(letter.lower()[0] for letter in text)
+    if len(small) != len(text):  # of a few capitals two were made
+        small = "".join(letter.lower()[0] for letter in text)
+    if small.isascii():
+        return small, range(len(text) + 1)
+    small = small.translate(PLAIN)
+    if not LEFT_OUT.search(small):
+        return small, range(len(text) + 1)
+    at = [place for place, letter in enumerate(small) if not LEFT_OUT.match(letter)]
+    return "".join(small[place] for place in at), [*at, len(text)]
+
+
+def _with_article(small: str, start: int) -> int:
+    """Where an Arabic word begins of which this is the stem."""
+    article = (
+        ARTICLE.search(small, max(start - 3, 0), start) if "\u0621" <= small[start : start + 1] <= "\u064a" else None
+    )
+    return article.start() if article else start
 
 
 @lru_cache(maxsize=2048)

@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 
 from instances.models import Instance
+from memories.search.highlighting import snippet
 from tests.domain.looking import find, texts
 from tests.factories import make_instance, make_memory
 
@@ -43,6 +44,26 @@ def test_another_spelling_finds_it(language: str, content: str, typed: str) -> N
     results = find(bot, typed, mode="keyword")
     assert texts(results) == [content]
     assert not results.corrected
+
+
+@pytest.mark.parametrize(
+    ("language", "content", "typed", "marked"),
+    [
+        ("greek", "Ο σκύλος του Νίκου", "σκυλος", "Ο <mark>σκύλος</mark> του Νίκου"),
+        ("greek", "Ο σκύλος του Νίκου", "ΣΚΎΛΟΙ", "Ο <mark>σκύλος</mark> του Νίκου"),
+        ("russian", "Тёща живёт в Сочи", "теща", "<mark>Тёща</mark> живёт в Сочи"),
+        ("arabic", "يقع المكتب في الإسكندرية", "مكتب", "يقع <mark>المكتب</mark> في الإسكندرية"),
+        ("arabic", "يقع المكتب في الإسكندرية", "الاسكندرية", "يقع المكتب في <mark>الإسكندرية</mark>"),
+        ("arabic", "كَتَبَ الوَلَدُ رسالة", "ولد", "كَتَبَ <mark>الوَلَدُ</mark> رسالة"),
+        ("hindi", "नया दफ़्तर यहाँ है", "दफ्तर", "नया <mark>दफ़्तर</mark> यहाँ है"),
+        ("hindi", "नया द\u095e्तर यहाँ है", "दफ्तर", "नया <mark>द\u095e्तर</mark> यहाँ है"),
+    ],
+)
+def test_it_is_marked_as_it_is_spelt(language: str, content: str, typed: str, marked: str) -> None:
+    bot = make_instance(language=language)
+    make_memory(bot, content)
+    [hit] = find(bot, typed, mode="keyword").hits
+    assert snippet(content, hit.found.matched) == marked
 
 
 def test_elsewhere_i_is_i(bot: Instance) -> None:
