@@ -6,6 +6,7 @@ these words.
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,9 @@ STRETCH = 3
 BEGINNING, BEGINNING_DIGITS = 4, 3
 INSIDE, INSIDE_DIGITS = 5, 4
 MOST_CONTAINING = 5
+# Latin letters without their accents, as they are typed where the keyboard has none; the last are letters of their own.
+ACCENTED = [*range(0xC0, 0x250), *range(0x1E00, 0x1F00)]
+BARE = {code: unicodedata.normalize("NFD", chr(code))[0] for code in ACCENTED} | str.maketrans("đıøł", "diol")
 HALVES = re.compile(r"[^\W\d_]+|\d+")
 
 
@@ -54,6 +58,11 @@ class Known:
     def __init__(self, sample: str) -> None:
         self.stems = Counter(sample.replace("'", "").split())
         self.lines = "\n".join(["", *self.stems, ""])
+
+    def accented(self, bare: str) -> list[str]:
+        """The stems of which this is left without accents."""
+        as_long = re.findall(rf"^.{{{len(bare)}}}$", self.lines, re.MULTILINE)
+        return [stem for stem in as_long if not stem.isascii() and stem.translate(BARE) == bare]
 
     def like(self, text: str) -> list[str]:
         """The stems that begin or go on like it, or begin with its second letter and then its first."""
@@ -92,6 +101,12 @@ class Word:
         )
         longest = next((part for part in parts if part in known.stems), None)
         return [longest] if longest else []
+
+    def unaccented(self, known: Known) -> list[str]:
+        """The most common stem that it is without the accents; what is typed without any is mostly meant with them."""
+        typed = [spelling for spelling in self.written if spelling.isascii()]
+        found = {stem for spelling in typed for stem in known.accented(spelling)}
+        return sorted(found, key=lambda stem: (-known.stems[stem], stem))[:1]
 
     def near(self, known: Known) -> list[str]:
         """Those worth comparing, which takes longer than all of this: they begin or go on like it."""
@@ -203,7 +218,10 @@ def _replaced(scope: Scope, words: Sequence[Word]) -> dict[str, list[str]]:
     ((sample,),) = _rows(scope, SAMPLED)
     known = Known(sample)
     alike = _alike(words, known)
-    meant = {word: word.containing(known) or alike.get(word.text) or word.contained(known) for word in words}
+    meant = {
+        word: word.unaccented(known) or word.containing(known) or alike.get(word.text) or word.contained(known)
+        for word in words
+    }
     pairs = [(word.text, stem) for word, stems in meant.items() for stem in stems]
     spelt: dict[str, list[str]] = {}
     if pairs:

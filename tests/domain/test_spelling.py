@@ -38,6 +38,25 @@ def test_every_language_is_corrected(language: str, content: str, typed: str, me
     assert find(bot, typed).corrected == {typed: meant}
 
 
+@pytest.mark.parametrize(
+    ("language", "content", "typed", "meant"),
+    [
+        ("english", "Her résumé is long", "resume", "résumé"),
+        ("turkish", "Abone değişirse haber ver", "degisirse", "değişirse"),
+        ("turkish", "Yeni şifre gerekli", "sifre", "şifre"),
+        ("simple", "Văn phòng ở quận 1, chưa gồm VAT", "van", "văn"),
+        ("simple", "Mẹ vợ của Đức có điện thoại", "duc", "đức"),
+        ("simple", "Chuyển về Cần Thơ, có điện thoại", "tho", "thơ"),
+        ("simple", "Zażółć gęślą jaźń", "gesla", "gęślą"),
+    ],
+)
+def test_accents_may_be_left_out(language: str, content: str, typed: str, meant: str) -> None:
+    bot = make_instance(language=language)
+    make_memory(bot, content)
+    results = find(bot, typed, mode="keyword")
+    assert (results.corrected, texts(results)) == ({typed: meant}, [content])
+
+
 @pytest.mark.parametrize("typed", ["绿茶好", "カフエ", "ชอบบ", "o'brein", "12345", "abc-124"])
 def test_what_looks_like_nothing_stays(bot: Instance, typed: str) -> None:
     make_memory(bot, "Alice likes red wine")
