@@ -9,6 +9,8 @@ from typing import Any
 REDACTED = "[redacted {}]"
 
 _NAMES = "password|passwd|passphrase|api[_ -]?key|secret[_ -]?key|client[_ -]?secret"
+# What stands there already instead of one: a text is scrubbed again whenever it is edited, merged or imported.
+_REPLACED = r"\[redacted [A-Za-z ]+\]"
 _SHAPES = [
     ("private key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"),
     ("Memory Console key", r"\bmc_[0-9a-f]{8}_[A-Za-z0-9-]{20,}"),
@@ -20,7 +22,7 @@ _SHAPES = [
     ("token", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
     ("bearer token", r"(?i)(?<=\bbearer )[A-Za-z0-9._~+/-]{16,}=*"),
     ("password", r"(?i)(?<=://)[^\s:/@]+:[^\s@/]+(?=@)"),
-    ("password", rf"(?i)\b(?:{_NAMES})\s*[:=]\s*[\"']?(?P<secret>[^\s\"',;]{{6,}})"),
+    ("password", rf"(?i)\b(?:{_NAMES})\s*[:=]\s*[\"']?(?P<secret>(?!{_REPLACED})[^\s\"',;]{{6,}})"),
 ]
 _PATTERNS = [(name, re.compile(shape)) for name, shape in _SHAPES]
 
@@ -61,8 +63,8 @@ def _redact(text: str) -> tuple[str, list[str]]:
 
         def replace(match: re.Match[str], name: str = name) -> str:
             found.append(name)
-            secret = match.groupdict().get("secret") or match.group()
-            return match.group().replace(secret, REDACTED.format(name))
+            start = match.start("secret") if "secret" in match.re.groupindex else match.start()
+            return match.string[match.start() : start] + REDACTED.format(name)
 
         text = pattern.sub(replace, text)
     return text, found

@@ -44,3 +44,15 @@ def test_a_password_in_words_or_in_an_address_is_replaced() -> None:
 )
 def test_ordinary_text_is_left_alone(text: str) -> None:
     assert scrub(text) == (text, [])
+
+
+@pytest.mark.parametrize("text", ["password: hunter2000", "api_key=" + SECRETS[0] + ".", *SECRETS])
+def test_a_text_that_was_scrubbed_is_left_alone_when_it_is_edited_or_imported(text: str) -> None:
+    once, found = scrub(text)
+    assert len(found) == 1
+    assert scrub(once) == (once, [])
+
+
+def test_what_names_a_password_is_left_when_the_password_is_the_same_word() -> None:
+    assert scrub("Password=password")[0] == "Password=[redacted password]"
+    assert scrub("password: password")[0] == "password: [redacted password]"
