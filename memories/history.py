@@ -13,7 +13,7 @@ from memories.versions import history
 
 NEWEST = Order(("number",))
 # What a version keeps besides the text.
-FIELDS = ("key", "summary", "category", "role", "importance", "tags")
+FIELDS = ("key", "summary", "category", "role", "importance", "confidence", "evidence", "tags")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ class Step:
     @property
     def fields(self) -> list[Changed]:
         found = ((name, getattr(self.version, name), getattr(self.after, name)) for name in FIELDS)
-        return [Changed(name, _shown(before), _shown(after)) for name, before, after in found if before != after]
+        known = (each for each in found if None not in each)
+        return [Changed(name, _shown(before), _shown(after)) for name, before, after in known if before != after]
 
 
 def history_page(scope: Scope, memory: Memory, *, number: int, size: int, anchor: str = "") -> Page[MemoryVersion]:
@@ -69,4 +70,6 @@ def _messages(scope: Scope, versions: Sequence[MemoryVersion]) -> dict[UUID, Mes
 
 
 def _shown(value: object) -> str:
-    return ", ".join(value) if isinstance(value, list) else str(value)
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {_shown(part)}" for name, part in sorted(value.items()))
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

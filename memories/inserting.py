@@ -76,7 +76,8 @@ def _written(values: Values, lists: Sequence[int], documents: Sequence[int]) -> 
     for n in lists:
         written[n] = array_of(written[n])
     for n in documents:
-        written[n] = dumps(written[n], ensure_ascii=False) if written[n] else "{}"
+        if written[n] is not None:
+            written[n] = dumps(written[n], ensure_ascii=False) if written[n] else "{}"
     return written
 
 

@@ -53,6 +53,8 @@ class VersionJson(TypedDict):
     category: Annotated[str, one_of(Category.values)]
     role: Annotated[str, one_of(Role.values)]
     importance: int
+    confidence: float | None
+    evidence: dict[str, Any] | None
     tags: list[str]
     reason: str | None
     actor: str
@@ -216,6 +218,8 @@ def _earlier(memory: MemoryJson, version: MemoryVersion) -> MemoryJson:
         "category": version.category,
         "role": version.role,
         "importance": version.importance,
+        "confidence": memory["confidence"] if version.confidence is None else version.confidence,
+        "evidence": memory["evidence"] if version.evidence is None else version.evidence,
         "tags": version.tags,
         "status": Status.SUPERSEDED,
         "supersededById": memory["id"],
@@ -232,6 +236,8 @@ def version_json(version: MemoryVersion) -> VersionJson:
         "category": version.category,
         "role": version.role,
         "importance": version.importance,
+        "confidence": version.confidence,
+        "evidence": version.evidence,
         "tags": version.tags,
         "reason": version.reason or None,
         "actor": version.actor,

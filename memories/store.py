@@ -209,7 +209,8 @@ def _written(memory: Memory, fields: dict[str, Any]) -> bool:
 
 def _restore_version(scope: Scope, memory: Memory, number: int) -> None:
     version = versions.find(scope, memory, number)
-    fields = {name: getattr(version, name) for name in versions.RESTORED}
+    known = {name: getattr(version, name) for name in versions.RESTORED}
+    fields = {name: value for name, value in known.items() if value is not None}
     if apply(scope, memory, fields, Cause(f"restored version {number}"), log=False):
         audit.record(scope, "restored", [memory.id], version=number)
 

@@ -11,7 +11,7 @@ from accounts.access import Scope
 from memories.models import Memory, MemoryVersion
 from memoryconsole.errors import NotFound
 
-VERSIONED = frozenset({"content", "summary", "category", "role", "importance"})
+VERSIONED = frozenset({"content", "summary", "category", "role", "importance", "confidence", "evidence"})
 RESTORED = VERSIONED | {"tags"}
 
 
@@ -64,6 +64,8 @@ def _version(scope: Scope, memory: Memory, number: int, cause: Cause) -> MemoryV
         category=memory.category,
         role=memory.role,
         importance=memory.importance,
+        confidence=memory.confidence,
+        evidence=memory.evidence,
         tags=memory.tags,
         reason=cause.reason,
         actor=str(scope.actor)[:200],

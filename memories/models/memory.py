@@ -155,6 +155,9 @@ class MemoryVersion(InstanceOwned):
     category = models.CharField(max_length=16)
     role = models.CharField(max_length=16)
     importance = models.SmallIntegerField()
+    # Null in versions from before these were kept: nobody knows.
+    confidence = models.FloatField(null=True)
+    evidence = models.JSONField(null=True)
     tags = ArrayField(models.CharField(max_length=MAX_TAG), default=list, blank=True)
     reason = models.TextField(blank=True, default="")
     actor = models.CharField(max_length=200)

@@ -11,7 +11,7 @@ from memories.inserting import insert_many, new_rows
 from memories.models import Chunk, Memory, MemoryVersion
 from memories.transfer.formats.row import ImportedVersion
 from memoryconsole.ids import uuid7
-from memoryconsole.scrub import scrub
+from memoryconsole.scrub import scrub, scrub_all
 
 Earlier = Sequence[tuple[Memory, Sequence[ImportedVersion]]]
 
@@ -39,6 +39,7 @@ def _version(scope: Scope, memory: Memory, version: ImportedVersion, there: set[
     fields = version.model_dump(exclude={"version", "source_message_id"})
     for name in ("content", "summary", "key", "reason"):
         fields[name] = scrub(fields[name])[0]
+    fields["evidence"] = scrub_all(fields["evidence"])[0]
     source = version.source_message_id if version.source_message_id in there else None
     return MemoryVersion(
         instance=scope.instance,

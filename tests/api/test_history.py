@@ -45,6 +45,8 @@ def test_history_is_newest_first(api: Caller, memory: Memory) -> None:
         "category": "preference",
         "role": "context",
         "importance": 3,
+        "confidence": 1.0,
+        "evidence": {},
         "tags": ["food"],
         "reason": "she said so",
         "similarity": None,

@@ -60,6 +60,17 @@ def test_a_claim_that_is_verified_again_supersedes(api: Caller) -> None:
     assert Memory.objects.filter(status="active").count() == 1
 
 
+def test_a_claim_that_is_verified_again_word_for_word_keeps_what_spoke_for_it(api: Caller) -> None:
+    first = save(api, evidence=EVIDENCE, confidence=0.5).json["memory"]
+    again = {**EVIDENCE, "confidence": "high", "corroborated": 4, "verified": "2026-08-01"}
+    save(api, evidence=again, confidence=0.9, supersedeReason="verified again")
+    url = f"/api/v1/memories/{first['id']}"
+    (version,) = api.get(f"{url}/history?instanceId=support-bot").json["versions"]
+    assert (version["evidence"], version["confidence"], version["reason"]) == (EVIDENCE, 0.5, "verified again")
+    restored = api.post(f"{url}/restore", {"instanceId": "support-bot", "version": 1}).json["memory"]
+    assert (restored["evidence"], restored["confidence"]) == (EVIDENCE, 0.5)
+
+
 @pytest.mark.parametrize(
     "key", ["learn:", "learn:topic", "learn:Topic:3f9a0c12", "learn:a--b:3f9a0c12", "learn:topic:xyz123", "learn:t:3f9"]
 )

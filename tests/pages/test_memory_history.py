@@ -49,6 +49,27 @@ def test_every_version_with_what_became_of_it(alice: Client, memory: Memory) -> 
     assert "Monday" not in newest
 
 
+def test_what_spoke_for_it_before(alice: Client, support: Instance) -> None:
+    memory = make_memory(support, "JIT slows short queries down", evidence={"confidence": "low", "domains": ["a.org"]})
+    correct(memory, evidence={"confidence": "high", "domains": ["a.org", "b.org"]}, supersedeReason="verified again")
+    html = page(alice, url(memory))
+    assert 'Evidence: <del><span class="visually-hidden">removed: </span>confidence: low; domains: a.org</del>' in html
+    assert '<span class="visually-hidden">added: </span>confidence: high; domains: a.org, b.org</ins>' in html
+    assert "verified again" in html
+
+
+def test_restoring_a_version_from_before_evidence_was_kept_leaves_the_evidence(
+    alice: Client, support: Instance
+) -> None:
+    memory = make_memory(support, "Tea", evidence={"confidence": "low"})
+    correct(memory, content="Coffee")
+    MemoryVersion.objects.update(evidence=None, confidence=None)
+    assert "Evidence:" not in page(alice, url(memory))
+    alice.post(url(memory, "restore"), {"version": "1"})
+    memory.refresh_from_db()
+    assert (memory.content, memory.evidence) == ("Tea", {"confidence": "low"})
+
+
 def test_an_automatic_change_says_how_near_and_where_it_was_said(
     alice: Client, support: Instance, memory: Memory
 ) -> None:

@@ -8,7 +8,9 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from memories.draft import (
     CategoryWord,
+    Confidence,
     Content,
+    Evidence,
     Importance,
     MemoryDraft,
     Name,
@@ -40,6 +42,8 @@ class ImportedVersion(Input):
     category: CategoryWord
     role: RoleWord
     importance: Importance
+    confidence: Confidence | None = None
+    evidence: Evidence | None = None
     tags: Tags = []
     reason: Reason = ""
     actor: Annotated[Text, StringConstraints(max_length=200)] = ""
