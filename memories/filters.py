@@ -24,7 +24,7 @@ def _empty_is_none(value: object) -> object:
 
 def _not_empty(value: object) -> object:
     """A variable that nobody has set must not mean "any", least of all where something is deleted."""
-    if value is None or (isinstance(value, str) and not value.strip()):
+    if value is None or value == [] or (isinstance(value, str) and not value.strip()):
         raise ValueError("This may not be empty. Leave the filter out to mean any.")
     return value
 
@@ -46,7 +46,9 @@ class Filters(Input):
 
     category: Annotated[CategoryWord | None, Given] = None
     role: Annotated[RoleWord | None, Given] = None
-    tag: Annotated[list[Annotated[Tag, Given]], BeforeValidator(_several), Field(max_length=10)] = []
+    tag: Annotated[
+        list[Annotated[Tag, Given]], BeforeValidator(_several), Given, Field(min_length=1, max_length=10)
+    ] = []
     source: Annotated[Label | None, Given] = None
     owner: Annotated[Name | None, Given] = None
     visibility: Annotated[Visibility | None, Given] = None

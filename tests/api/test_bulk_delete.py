@@ -110,3 +110,10 @@ def test_an_empty_filter_does_not_mean_any(name: str, empty: str | None, api: Ca
     answer = delete(api, filter={"category": "fact", name: empty}, expected=2)
     assert (answer.status, list(answer.errors)) == (400, [f"filter.{name}"])
     assert Memory.objects.count() == 2
+
+
+def test_a_list_of_no_tags_does_not_mean_any(api: Caller, support: Instance) -> None:
+    make_memories(support, 2)
+    answer = delete(api, filter={"tag": []}, expected=2)
+    assert answer.errors == {"filter.tag": ["This may not be empty. Leave the filter out to mean any."]}
+    assert Memory.objects.count() == 2

@@ -245,7 +245,7 @@ def test_remembered_later(bot: Instance) -> None:
 
 def test_deleted(bot: Instance) -> None:
     given, ungiven = reference(bot, "Alice lives in Bern"), reference(bot, "Quarterly report", tags=["x"])
-    id = ask(bot, "Where does Alice live?", filter={"tag": []})
+    id = ask(bot, "Where does Alice live?", filter={})
     before = ask(bot, "Where does Alice live?", filter={"category": "fact"})
     for memory in (given, ungiven):
         delete_memory(scope_of(bot), memory.id)
