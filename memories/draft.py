@@ -19,7 +19,7 @@ from pydantic import (
 from memories.evidence import check_key, tidy_evidence
 from memories.models import MAX_CONTENT, MAX_SUMMARY, MAX_TAG, MAX_TAGS
 from memories.vocabulary import Category, Role, Visibility, category_named, role_named
-from memoryconsole.inputs import Fraction, Input, Moment, Number, Text, never_null, no_nul, snake_name
+from memoryconsole.inputs import Fraction, Input, Moment, Number, Text, never_null, no_nul, snake_name, visible
 from memoryconsole.scrub import scrub
 
 MAX_EVIDENCE = 20
@@ -75,7 +75,7 @@ def _no_credential(key: str) -> str:
     return key
 
 
-Content = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_CONTENT)]
+Content = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_CONTENT), AfterValidator(visible)]
 Summary = Annotated[Text, StringConstraints(max_length=MAX_SUMMARY)]
 Name = Annotated[Text, StringConstraints(max_length=200)]
 Short = Annotated[Text, StringConstraints(max_length=64)]

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
+from unicodedata import category
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic.alias_generators import to_camel
@@ -24,6 +25,8 @@ class Input(BaseModel):
 
 T = TypeVar("T", bound=Input)
 LONGEST_QUOTED = 100
+# Control and format characters, and separators.
+SHAPELESS = {"Cc", "Cf", "Zl", "Zp", "Zs"}
 NUMBER = re.compile(r"\s*[-+]?\d+(\.\d*)?\s*")
 
 
@@ -44,6 +47,17 @@ def no_nul(text: str) -> str:
     if "\x00" in text:
         raise ValueError("The NUL character is not allowed.")
     return text
+
+
+def visible(text: str) -> str:
+    """Not only spaces, nor what has no shape at all, such as the zero-width space that comes along with copied text."""
+    if not any(map(_has_shape, text)):
+        raise ValueError(REASONS["string_too_short"])
+    return text
+
+
+def _has_shape(character: str) -> bool:
+    return category(character) not in SHAPELESS
 
 
 def _in_utc(moment: datetime) -> datetime:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from memories.learning.llm import Unreadable, read_json
 from memories.vocabulary import Category, Role, category_named
+from memoryconsole.inputs import visible
 from memoryconsole.scrub import scrub
 
 # Longer than any sentence; a fact is always one chunk.
@@ -77,9 +78,7 @@ def read_summary(text: str, longest: int) -> str:
 
 def _text(value: object) -> str:
     tidied = _tidy(value, MAX_FACT) if isinstance(value, str) else ""
-    if not tidied:
-        raise ValueError("no text")
-    return tidied
+    return visible(tidied)
 
 
 def _tidy(value: str, longest: int) -> str:

@@ -160,6 +160,7 @@ LONG = "At most 32,000 characters are allowed; this has 1,000,000."
     [
         ({"content": ""}, "content", "This may not be empty."),
         ({"content": " \n\t "}, "content", "This may not be empty."),
+        ({"content": " \u200b\u2060\ufeff "}, "content", "This may not be empty."),
         ({"content": None}, "content", "Enter text."),
         ({"content": 5}, "content", "Enter text."),
         ({"content": ["x"]}, "content", "Enter text."),

@@ -121,9 +121,16 @@ def test_too_many_facts_are_cut_by_category_then_importance() -> None:
 
 def test_a_fact_that_makes_no_sense_does_not_spoil_the_others() -> None:
     found = read(
-        fact(), {"content": "no category"}, fact(content=""), fact(importance="very"), None, 7, fact(category=3)
+        fact(),
+        {"content": "no category"},
+        fact(content=""),
+        fact(content="\u200b"),
+        fact(importance="very"),
+        None,
+        7,
+        fact(category=3),
     )
-    assert (len(found.kept), found.skipped) == (1, 6)
+    assert (len(found.kept), found.skipped) == (1, 7)
 
 
 def test_nothing_to_remember() -> None:

@@ -82,6 +82,7 @@ def test_credentials_are_replaced_and_that_is_said(alice: Client, support: Insta
     [
         ({"content": ""}, "This may not be empty."),
         ({"content": " \n\t "}, "This may not be empty."),
+        ({"content": " \u200b\u2060\ufeff "}, "This may not be empty."),
         ({"content": "x" * 32_001}, "At most 32,000 characters are allowed; this has 32,001."),
         ({"content": "a\x00b"}, "Null characters are not allowed."),
         ({"category": "opinion"}, "“opinion” is not a category. Choose one of: general,"),
