@@ -25,6 +25,9 @@ from memoryconsole.scrub import scrub
 MAX_MESSAGE = 100_000
 MAX_MESSAGES = 1000
 
+# Messages by who said what, and when.
+Dated = dict[tuple[str, str, datetime], list[Message]]
+
 
 def _known_zone(name: str) -> str:
     if name and name not in available_timezones():
@@ -120,7 +123,8 @@ def open_conversation(scope: Scope, draft: ConversationDraft, *, started_at: dat
 
 
 def add_messages(scope: Scope, raw_id: object, drafts: Sequence[MessageDraft], *, learn: bool = True) -> list[Message]:
-    """Append in the order given. A message whose external id is there already is not stored again.
+    """Append in the order given. A message whose external id is there already is not stored again, nor one of the same
+    date that says the same: a request that got no answer is sent once more.
 
     What is said while memory is switched off, or not to `learn` from, is never extracted.
     """
@@ -128,8 +132,8 @@ def add_messages(scope: Scope, raw_id: object, drafts: Sequence[MessageDraft], *
     with transaction.atomic():
         # Whoever holds the conversation's row appends next: positions have no gaps and no twins.
         conversation = _held(scope, raw_id)
-        known = _known_messages(scope, conversation, drafts)
-        answer = [_known_or_built(scope, conversation, draft, known) for draft in drafts]
+        known, dated = _known_messages(scope, conversation, drafts), _dated_messages(scope, conversation, drafts)
+        answer = [_known_or_built(scope, conversation, draft, known, dated) for draft in drafts]
         new = list(dict.fromkeys(message for message in answer if message._state.adding))
         for offset, message in enumerate(new, start=1):
             message.position = conversation.message_count + offset
@@ -179,14 +183,26 @@ def _known_messages(scope: Scope, conversation: Conversation, drafts: Sequence[M
     return {message.external_id: message for message in rows} if names else {}
 
 
+def _dated_messages(scope: Scope, conversation: Conversation, drafts: Sequence[MessageDraft]) -> Dated:
+    """The latest messages without an external id, as many as a request may have, that have the date of one of these."""
+    moments = {draft.created_at for draft in drafts if draft.created_at and not draft.external_id}
+    latest = messages_of(scope, conversation).filter(position__gt=conversation.message_count - MAX_MESSAGES)
+    rows = latest.filter(external_id="", created_at__in=moments).order_by("position") if moments else ()
+    found: Dated = {}
+    for message in rows:
+        found.setdefault((message.role, message.content, message.created_at), []).append(message)
+    return found
+
+
 def _known_or_built(
-    scope: Scope, conversation: Conversation, draft: MessageDraft, known: dict[str, Message]
+    scope: Scope, conversation: Conversation, draft: MessageDraft, known: dict[str, Message], dated: Dated
 ) -> Message:
-    """Also the same external id twice in one request is one message."""
-    message = known.get(draft.external_id) or _built(scope, conversation, draft)
+    """The same external id twice in one request is one message; the same words twice in it are two."""
+    built = _built(scope, conversation, draft)
     if draft.external_id:
-        known[draft.external_id] = message
-    return message
+        return known.setdefault(draft.external_id, built)
+    same = dated.get((built.role, built.content, built.created_at))
+    return same.pop(0) if same else built
 
 
 def _built(scope: Scope, conversation: Conversation, draft: MessageDraft) -> Message:

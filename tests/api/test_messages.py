@@ -94,6 +94,29 @@ def test_external_id_makes_it_idempotent(api: Caller, conversation: Conversation
     assert said(api.get(url(conversation))) == ["Hello", "Good morning", "One", "Two", "Three", "Four"]
 
 
+def test_a_request_that_is_sent_again_is_known_by_its_dates(api: Caller, conversation: Conversation) -> None:
+    ok = {"role": "user", "content": "ok", "createdAt": "2026-05-12T15:00:00Z"}
+    secret = {"role": "user", "content": "my password: hunter2hunter2", "createdAt": "2026-05-12T15:00:01Z"}
+    first = add(api, conversation, [ok, ok, secret])
+    assert add(api, conversation, [ok, ok, secret]).json == first.json
+    others = [{**ok, "role": "assistant"}, {**ok, "content": "fine"}, {**ok, "createdAt": "2026-05-12T16:00:00Z"}]
+    add(api, conversation, [ok, *others])
+    shown = said(api.get(url(conversation)))
+    assert shown[2:] == ["ok", "ok", "my password: [redacted password]", "ok", "fine", "ok"]
+
+
+def test_what_is_said_again_without_a_date_or_in_another_conversation_is_another_message(
+    api: Caller, conversation: Conversation, support: Instance
+) -> None:
+    dated = {"role": "user", "content": "Hi", "createdAt": "2026-05-12T15:00:00Z"}
+    undated = {"role": "user", "content": "Hi"}
+    for _ in range(2):
+        add(api, conversation, [undated])
+    add(api, make_conversation(support), [dated])
+    add(api, conversation, [dated])
+    assert said(api.get(url(conversation)))[2:] == ["Hi", "Hi", "Hi"]
+
+
 def test_credentials_are_not_stored(api: Caller, conversation: Conversation) -> None:
     add(api, conversation, [{"role": "user", "content": "my password: hunter2hunter2"}])
     assert Message.objects.get(position=3).content == "my password: [redacted password]"
