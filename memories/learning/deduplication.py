@@ -58,6 +58,11 @@ class Outcome:
     similarity: float | None = None
     reason: str = ""
 
+    @property
+    def counted(self) -> Event:
+        """What is new but waits for review is flagged, whether a contradiction or its importance is why."""
+        return "flagged" if self.event == "created" and self.memory.review == Review.PENDING else self.event
+
 
 @dataclass(frozen=True, slots=True)
 class Near:

@@ -205,7 +205,7 @@ def _extract(scope: Scope, job: Job, conversation: Conversation, window: Window)
         if not _move_on(conversation, window):
             return
         outcomes = learn(scope, memories, vectors)
-        counts = Counter[str](outcome.event for outcome in outcomes)
+        counts = Counter[str](outcome.counted for outcome in outcomes)
         counts["skipped"], counts["messages"] = facts.skipped, window.through - window.after
         _note(job, counts, tokens)
 

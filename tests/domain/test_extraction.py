@@ -176,6 +176,8 @@ def test_below_the_threshold_it_waits_for_review(bot: Instance, openai: OpenAISe
         "Dora lives in Munich": "pending",
         "Emil plays chess": "approved",
     }
+    result = Job.objects.get(kind="extract-memories").result
+    assert (result["created"], result["flagged"]) == (1, 1), "as the Activity page says: flagged for review"
 
 
 def test_at_most_the_limit_of_the_instance(bot: Instance, openai: OpenAIServer) -> None:
