@@ -13,14 +13,15 @@ from bench import fresh_console, median_ms, print_table, write_result
 
 FILL = """
 INSERT INTO memories_memory (instance_id, id, key, content, summary, category, role, importance, confidence, tags,
-    pinned, visibility, owner, source, source_message_ids, channel, evidence, status, supersede_reason, review,
-    embedding, embedding_error, content_hash, access_count, last_seen_at, created_at, updated_at)
+    pinned, visibility, owner, source, source_message_ids, conversation_position, channel, evidence, status,
+    supersede_reason, review, embedding, embedding_error, content_hash, access_count, last_seen_at, created_at,
+    updated_at)
 SELECT %(instance)s,
     (lpad(to_hex(1700000000000 + n), 12, '0') || '7000' || '8' || substr(md5(n::text), 1, 15))::uuid,
     '', 'Memory number ' || n || ': ' || repeat(md5(n::text) || ' ', 4), '',
     (ARRAY['general', 'preference', 'fact', 'event', 'relationship', 'decision'])[1 + n %% 6], 'context', 1 + n %% 10,
-    1, CASE WHEN n %% 50 = 0 THEN '{vip}'::varchar[] ELSE '{}' END, n %% 97 = 0, 'instance', '', 'api', '{}', '', '{}',
-    'active', '', 'approved', 'pending', '', sha256(n::text::bytea), 0, now(), now(), now()
+    1, CASE WHEN n %% 50 = 0 THEN '{vip}'::varchar[] ELSE '{}' END, n %% 97 = 0, 'instance', '', 'api', '{}', 0, '',
+    '{}', 'active', '', 'approved', 'pending', '', sha256(n::text::bytea), 0, now(), now(), now()
 FROM generate_series(%(first)s::bigint, %(last)s::bigint) AS n
 """
 

@@ -1,0 +1,42 @@
+"""The rows that benchmarks write by SQL of their own: a column that the models have got since would stop them."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from instances.models import Instance
+from memories.models import Chunk, Memory
+from tests.factories import make_instance
+
+pytestmark = pytest.mark.django_db
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def bot() -> Instance:
+    return make_instance("bench")
+
+
+def statements(monkeypatch: pytest.MonkeyPatch, name: str, *wanted: str) -> list[str]:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    module = import_module(name)
+    monkeypatch.delitem(sys.modules, name)
+    return [getattr(module, each) for each in wanted]
+
+
+def test_listing(monkeypatch: pytest.MonkeyPatch, bot: Instance) -> None:
+    (fill,) = statements(monkeypatch, "listing", "FILL")
+    with connection.cursor() as cursor:
+        cursor.execute(fill, {"instance": bot.id, "first": 1, "last": 50})
+    assert Memory.objects.filter(instance=bot).count() == 50
+
+
+def test_search(monkeypatch: pytest.MonkeyPatch, bot: Instance) -> None:
+    with connection.cursor() as cursor:
+        for statement in statements(monkeypatch, "search", "WORD", "MEMORIES", "CHUNKS"):
+            cursor.execute(statement, {"instance": bot.id, "first": 1, "size": 50} if "%(" in statement else None)
+    assert Chunk.objects.filter(instance=bot).count() == 50
