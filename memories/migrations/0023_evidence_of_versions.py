@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memories", "0021_no_golden_text_in_statistics")]
+    dependencies = [("memories", "0022_spellings_of_hindi_and_turkish")]
 
     operations = [
         migrations.AddField("memoryversion", "confidence", models.FloatField(null=True)),
