@@ -74,7 +74,7 @@ class Selection:
 
 
 def select(scope: Scope, text: str, filters: Filters, settings: Settings, *, mode: Mode = "hybrid") -> Selection:
-    """What fits the text, or what is newest when nothing does."""
+    """What fits the text, or what is pinned and newest when nothing does."""
     found = search(scope, text, filters, mode=mode, limit=number_considered(settings))
     now = timezone.now()
     candidates = [_candidate(hit, place, settings, now) for place, hit in enumerate(found.hits, start=1)]
@@ -171,9 +171,13 @@ def _nothing_found(text: str, candidates: Sequence[Candidate]) -> str:
 
 
 def _newest(scope: Scope, filters: Filters, settings: Settings, now: datetime) -> Selection:
-    rows = matching(scope, filters).order_by("-id")[: settings.limit]
+    rows = matching(scope, filters).order_by("-id")
+    # Two questions, because one order of both would have to look at everything.
+    first = list(rows.filter(pinned=True)[: settings.limit])
+    then = rows.filter(pinned=False)[: settings.limit - len(first)]
     newest = [
-        Candidate(memory, place, multipliers_of(memory, settings, now)) for place, memory in enumerate(rows, start=1)
+        Candidate(memory, place, multipliers_of(memory, settings, now))
+        for place, memory in enumerate([*first, *then], start=1)
     ]
     return Selection("recency", chosen=newest)
 

@@ -96,7 +96,7 @@ def _explained(scope: Scope, account: Account, id: UUID, memory: Memory | None, 
 
 GIVEN = {
     "found": "It was found for what was asked.",
-    "recent": "It was among the newest, which are given when nothing is found.",
+    "recent": "It was among the pinned and the newest, which are given when nothing is found.",
     "injected": "Its role puts it into every prompt.",
 }
 
@@ -133,7 +133,8 @@ def _over_cap(account: Account, memory: Memory | None) -> list[Cause]:
     if not account.is_capped or memory is None or memory.role not in ROLES:
         return []
     cap = account.settings.injected_cap
-    return [Cause("injected_cap", f"Its role belongs into every prompt, but only the first {cap} by role and age do.")]
+    detail = f"Its role belongs into every prompt, but only the first {cap} by role, pin and age do."
+    return [Cause("injected_cap", detail)]
 
 
 def _barred(account: Account, memory: Memory) -> Cause | None:
@@ -165,7 +166,8 @@ def _filtered(account: Account, memory: Memory) -> Cause | None:
 def _out_of_sight(scope: Scope, account: Account, memory: Memory) -> tuple[Cause, Numbers]:
     """It may be recalled, but was not even looked at: see how far away it is."""
     if account.mode == "recency":
-        return Cause("rank", f"Nothing was found, and it is not among the newest {account.settings.limit}."), NO_NUMBERS
+        limit = account.settings.limit
+        return Cause("rank", f"Nothing was found, and it is not among the pinned or newest {limit}."), NO_NUMBERS
     numbers = _numbers_now(scope, account, memory)
     lowest = account.settings.lowest_similarity(scope.instance)
     telling = telling_words(lengths(scope).all)

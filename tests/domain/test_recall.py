@@ -107,6 +107,26 @@ def test_the_newest_of_a_role_first_up_to_the_cap(bot: Instance) -> None:
     assert [given.memory.key for given in narrowed.memories] == ["d2", "d1", "d0"]
 
 
+@pytest.mark.parametrize("request_", [{}, {"filter": {"minImportance": 1}}], ids=["all", "filtered"])
+def test_what_is_pinned_is_not_pushed_out_by_what_is_newer(bot: Instance, request_: dict[str, Any]) -> None:
+    Instance.objects.update(recall_injected_cap=3)
+    make_memory(bot, "The shop moves in May", key="pinned", pinned=True)
+    for n in range(5):
+        make_memory(bot, f"Ticket {n} is open", key=f"t{n}")
+    make_memory(bot, "Alice lives in Bern", role="reference", key="home")
+    recalled = ask(bot, "Where does Alice live?", **request_)
+    assert [given.memory.key for given in recalled.memories] == ["pinned", "t4", "t3", "home"]
+
+
+def test_when_nothing_is_found_what_is_pinned_comes_before_the_newest(bot: Instance) -> None:
+    make_memory(bot, "The manual is in the wiki", role="reference", key="pinned", pinned=True)
+    for n in range(5):
+        make_memory(bot, f"Ticket {n} was closed", role="historical", key=f"t{n}")
+    recalled = ask(bot, "zzqx", limit=2)
+    assert recalled.mode == "recency"
+    assert [given.memory.key for given in recalled.memories] == ["pinned", "t4"]
+
+
 def test_no_injection_when_the_cap_is_zero(bot: Instance) -> None:
     Instance.objects.update(recall_injected_cap=0)
     make_memory(bot, "I am the operations team", role="identity")
