@@ -82,12 +82,13 @@ def _save(scope: Scope, draft: MemoryDraft, memory: Memory, redacted: list[str])
             code="key_taken",
             extra={"memory": holder},
         )
+    reason = draft.supersede_reason or "saved again under the same key"
     if draft.dedupe == "create":
-        _supersede(scope, holder, memory, draft.supersede_reason)
+        _supersede(scope, holder, memory, reason)
         return Saved(memory, "created", redacted)
     given = draft.model_fields_set - {"dedupe", "supersede_reason", "source", "key", "owner"}
     fields = {name: getattr(memory, name) for name in given}
-    apply(scope, holder, fields, Cause(draft.supersede_reason or "saved again under the same key"))
+    apply(scope, holder, fields, Cause(reason))
     return Saved(holder, "updated", redacted)
 
 

@@ -130,6 +130,13 @@ def test_create_supersedes(api: Caller) -> None:
     assert old["supersedeReason"] == "she said so"
 
 
+def test_what_is_superseded_says_so_without_a_reason_too(api: Caller) -> None:
+    first = save(api, key="drink", content="Ann likes tea").json["memory"]
+    save(api, key="drink", content="Ann likes coffee", dedupe="create")
+    old = api.get(f"/api/v1/memories/{first['id']}?instanceId=support-bot").json["memory"]
+    assert old["supersedeReason"] == "saved again under the same key"
+
+
 def test_reject_shows_the_current_memory(api: Caller) -> None:
     first = save(api, key="drink").json["memory"]
     answer = save(api, key="drink", content="Ann likes coffee", dedupe="reject")
