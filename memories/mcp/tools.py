@@ -22,6 +22,7 @@ from memories.listing import list_from
 from memories.models import Memory
 from memories.recall.recalling import RecallRequest, recall
 from memories.recall.request import MAX_QUESTION
+from memories.role_hints import role_hint
 from memories.search.hybrid import Hit, search
 from memories.search.query import read_query
 from memories.vocabulary import Category, Role, Status, category_named, role_named
@@ -137,6 +138,8 @@ def save(scope: Scope, wanted: Save) -> Answer:
     answer: Json = {"event": saved.event, "memory": memory_json(saved.memory)}
     if saved.redacted:
         answer["redacted"] = list(saved.redacted)
+    if hint := role_hint(saved.memory.content, saved.memory.role):
+        answer["hints"] = [{"field": "type", "value": hint.role, "reason": hint.reason}]
     return Answer(answer)
 
 
@@ -205,6 +208,8 @@ def prepare(scope: Scope, wanted: Recall) -> Answer:
     }
     if recalled.reason:
         answer["reason"] = recalled.reason
+    if recalled.warnings:
+        answer["warnings"] = recalled.warnings
     return Answer(answer, recalled.context)
 
 

@@ -76,6 +76,21 @@ def test_superseding_a_text_takes_its_summary_away(scope):
     assert (memory.summary, MemoryVersion.objects.get(memory_id=memory.id).summary) == ("", "Tea")
 
 
+def test_a_text_that_sounds_like_another_type_is_saved_with_a_hint(scope):
+    answer = call(scope, "memory_save", key="deploy", content="Never deploy on Fridays.")
+    assert (answer["event"], answer["memory"]["type"]) == ("created", "context")
+    assert answer["hints"] == [{"field": "type", "value": "lesson", "reason": "“Never” sounds like a lesson."}]
+    assert "hints" not in call(scope, "memory_save", key="rule", content="Never deploy on Mondays.", type="warning")
+
+
+def test_recall_warns_when_too_many_belong_into_every_prompt(scope):
+    make_memories(scope.instance, 39)
+    assert "warnings" not in call(scope, "memory_recall", query="tea")
+    make_memory(scope.instance, "One more.")
+    (warning,) = call(scope, "memory_recall", query="tea")["warnings"]
+    assert warning.startswith("40 of at most 50")
+
+
 def test_a_taken_key_shows_what_is_there(scope):
     call(scope, "memory_save", key="tea", content="Ada drinks tea.")
     with pytest.raises(Conflict, match="supersede_reason") as refused:
