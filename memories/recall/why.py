@@ -125,6 +125,7 @@ def _expired(moment: datetime) -> Cause:
 # As the audit log calls them.
 ENDS = {
     "deleted": Cause("deleted", "It has been deleted since."),
+    "forgotten": Cause("deleted", "It has been deleted since."),
     "expired": Cause("expired", "It has expired since."),
 }
 

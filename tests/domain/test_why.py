@@ -12,6 +12,7 @@ from instances.models import Instance
 from memories import jobs
 from memories.deletion import delete_memory
 from memories.embedding.backfill import embed_pending
+from memories.forgetting import forget
 from memories.models import Memory
 from memories.recall.log import account_in, find_recall
 from memories.recall.recalling import RecallRequest, recall
@@ -254,6 +255,15 @@ def test_deleted(bot: Instance) -> None:
     assert [cause.cause for cause in answer.causes] == ["found", "deleted"]
     assert answer.memory is None
     assert explain(bot, before, ungiven).cause == "deleted"
+
+
+def test_what_went_with_a_person_is_deleted_too(bot: Instance) -> None:
+    memory = reference(bot, "Alice lives in Bern", owner="alice")
+    id = ask(bot, "Where does Alice live?")
+    forget(scope_of(bot), "alice")
+    answer = explain(bot, id, memory)
+    assert [cause.cause for cause in answer.causes] == ["found", "deleted"]
+    assert answer.memory is None
 
 
 def test_switched_off(bot: Instance) -> None:
