@@ -91,6 +91,11 @@ def model_of(instance: Instance) -> str:
         return ""
 
 
+def search_model_of(instance: Instance) -> str:
+    """What questions to it are embedded with: as its vectors were or, before it has any, as they are going to be."""
+    return instance.embedding_model or model_of(instance)
+
+
 def embed_texts(instance: Instance, texts: Sequence[str], *, model: str = "") -> list[Vector]:
     """One vector for each text, in order, or Unavailable. May take minutes; not for transactions.
 

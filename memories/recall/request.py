@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 from conversations.models import MessageRole
 from instances.models import Instance, bounds_of
 from memories.draft import Name
+from memories.embedding.embedder import search_model_of
 from memories.embedding.offline import MODEL as OFFLINE
 from memories.filters import Filters
 from memories.recall.prompt_block import without_blocks
@@ -87,7 +88,7 @@ class Settings:
     injected_cap: int
 
     def lowest_similarity(self, instance: Instance) -> float:
-        return self.threshold * (OFFLINE_SHARE if instance.embedding_model == OFFLINE else 1)
+        return self.threshold * (OFFLINE_SHARE if search_model_of(instance) == OFFLINE else 1)
 
 
 def settings_for(instance: Instance, request: RecallSettings) -> Settings:

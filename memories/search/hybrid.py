@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from accounts.access import Scope
 from instances.models import Instance
 from memories.asking import Unavailable
-from memories.embedding.embedder import embed_query, model_of
+from memories.embedding.embedder import embed_query, search_model_of
 from memories.embedding.offline import MODEL as OFFLINE
 from memories.filters import Filters, matching_sql
 from memories.listing import Lengths
@@ -22,7 +22,7 @@ from memories.models import Memory, MemoryVersion
 from memories.search.narrowing import Narrowing, each_if, only, without_private
 from memories.search.passing import count_passing
 from memories.search.query import Phrase, Query, read_query
-from memories.search.sharing import SharedHit, search_shared
+from memories.search.sharing import SharedHit, origins, search_shared
 from memories.search.sizes import ALL_WORDS_UP_TO, EXACT_UP_TO, LARGE, MIDDLE, SCOPED, SOME, WHOLE, WIDE
 from memories.search.sketches import index_of
 from memories.search.spelling import Meant, corrected_query, similar_words
@@ -109,7 +109,7 @@ def search(
     query = read_query(text, typing=typing)
     if query.is_empty:
         return Results([], 0, mode)
-    vector, why = _vector(scope.instance, query) if mode != "keyword" else (None, Why())
+    vector, why = _vector(scope, query) if mode != "keyword" else (None, Why())
     if vector is None and mode == "vector":
         return Results([], 0, "vector", f"{why.reason} So nothing was searched.", why.code)
     if why.reason:
@@ -149,14 +149,17 @@ class Why(NamedTuple):
     code: str = ""
 
 
-def _vector(instance: Instance, query: Query) -> tuple[list[float] | None, Why]:
+def _vector(scope: Scope, query: Query) -> tuple[list[float] | None, Why]:
     """The query's vector by the model the instance's vectors were made with, or why there is none."""
-    if not instance.embedding_model:
-        if not model_of(instance):
-            return None, Why("No OpenAI or Azure key reaches this instance.", "no_key")
+    instance = scope.instance
+    model = search_model_of(instance)
+    if not model:
+        return None, Why("No OpenAI or Azure key reaches this instance.", "no_key")
+    # An instance that has none of its own may still be shared some.
+    if not instance.embedding_model and not origins(scope):
         return None, Why("No memory has a vector yet.", "no_vectors")
     try:
-        return embed_query(instance, query.text, model=instance.embedding_model), Why()
+        return embed_query(instance, query.text, model=model), Why()
     except Unavailable as unavailable:
         return None, Why(unavailable.reason, unavailable.code)
 
@@ -242,7 +245,7 @@ def prepared(
         "vector": HalfVector.of(vector) if vector is not None else None,
         "generation": instance.embedding_generation,
         "trust": _trust(instance) if vector is not None else 0.0,
-        "common": COMMON_OFFLINE if instance.embedding_model == OFFLINE else COMMON,
+        "common": COMMON_OFFLINE if search_model_of(instance) == OFFLINE else COMMON,
         "reader": scope.private_memories_of,
         "chunks": float(sizes.all),
         "budget": WORD_BUDGET,
@@ -261,7 +264,7 @@ def prepared(
 
 
 def _trust(instance: Instance) -> float:
-    return TRUST_OFFLINE if instance.embedding_model == OFFLINE else TRUST
+    return TRUST_OFFLINE if search_model_of(instance) == OFFLINE else TRUST
 
 
 def _form(

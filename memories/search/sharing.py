@@ -15,6 +15,7 @@ from django.db.models.expressions import RawSQL
 
 from accounts.access import Scope
 from instances.models import Instance, Team
+from memories.embedding.embedder import search_model_of
 from memories.filters import Filters, conditions, unexpired
 from memories.models import LISTED, SHARED, Memory
 from memories.search.sharing_sql import shared_statement
@@ -91,7 +92,8 @@ def search_shared(scope: Scope, filters: Filters, parameters: dict[str, Any]) ->
     if not sources:
         return []
     sql, values = _allowed(shared_with(scope, sources.values(), filters))
-    same = [each for each in sources.values() if each.embedding_model == scope.instance.embedding_model]
+    model = search_model_of(scope.instance)
+    same = [each for each in sources.values() if each.embedding_model == model]
     named = {
         **parameters,
         **values,

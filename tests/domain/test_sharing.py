@@ -12,6 +12,7 @@ from memories.embedding.backfill import embed_pending
 from memories.filters import Filters
 from memories.listing import count, list_from
 from memories.models import Memory
+from memories.recall.recalling import RecallRequest, recall
 from memories.search.hybrid import Hit, search
 from memories.search.sharing import find_own_or_shared, find_shared
 from memories.store import find_memory
@@ -179,6 +180,18 @@ def test_vectors_of_another_model_are_not_compared(sales: Instance, support: Ins
     Instance.objects.filter(id=support.id).update(embedding_model="text-embedding-3-small")
     (hit,) = [hit for hit in found(sales, "greenish beverage") if hit.origin]
     assert hit.found.similarity is None, "found by its words alone"
+
+
+def test_an_instance_without_memories_of_its_own_finds_them_by_meaning_too(openai: OpenAIServer) -> None:
+    newcomer, other = (make_instance(slug, team="front", organisation="acme") for slug in ("a-bot", "b-bot"))
+    make_memory(other, "The dog sleeps", visibility="team")
+    make_memory(other, "The invoice is overdue", visibility="team")
+    embed_pending(scope_of(other))
+    results = search(scope_of(newcomer), "puppy", Filters())
+    assert (results.mode, results.reason) == ("hybrid", "")
+    assert [hit.memory.content for hit in results.hits] == ["The dog sleeps"]
+    recalled = recall(scope_of(newcomer), read(RecallRequest, {"query": "puppy"}))
+    assert [given.memory.content for given in recalled.memories] == ["The dog sleeps"]
 
 
 def test_a_long_memory_of_others_shows_the_part_that_is_near(openai: OpenAIServer) -> None:
