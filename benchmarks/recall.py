@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any
 
 from bench import Server, fresh_console, percentile_95, print_table, write_result
-from search import MATERIAL, NOISES, TOPICS, WORD, fill, questions
+from search import fill, make_material, questions
 
 WARM_UP = 10
 
@@ -57,16 +57,10 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=200)
     options = parser.parse_args()
     fresh_console()
-    from django.db import connection
-
     from accounts.access import SHELL
     from accounts.keys import Grants, create_key
 
-    with connection.cursor() as cursor:
-        cursor.execute(WORD)
-        cursor.execute(MATERIAL, {"topics": TOPICS, "noises": NOISES})
-        cursor.execute("CREATE INDEX ON bench_vector (kind, n)")
-        cursor.execute("VACUUM ANALYZE bench_vector")
+    make_material()
     _, key = create_key(SHELL, name="bench", instances=[], grants=Grants(all_instances=True))
     sizes = [int(size) for size in options.sizes.split(",")]
     slugs = [fill(size).instance.slug for size in sizes]

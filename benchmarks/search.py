@@ -109,6 +109,21 @@ FILTERS: list[dict[str, Any]] = [
 ]
 
 
+def make_material(*, hard: bool = False) -> None:
+    """The words and vectors that stores are filled from."""
+    from django.db import connection
+
+    place, noise = (0.0, 1.0) if hard else (PLACE, NOISE)
+    named = {"topics": TOPICS, "directions": DIRECTIONS, "places": PLACES, "place": place}
+    with connection.cursor() as cursor:
+        cursor.execute(WORD)
+        cursor.execute(MATERIAL, named)
+        cursor.execute(MATERIAL_PLACES, named)
+        cursor.execute(DRAWN.format(topics=TOPICS, places=PLACES, noise=noise))
+        cursor.execute("CREATE INDEX ON bench_vector (kind, n)")
+        cursor.execute("VACUUM ANALYZE bench_vector")
+
+
 def fill(size: int) -> Any:
     from django.db import connection
 
@@ -238,20 +253,10 @@ def main() -> None:
     parser.add_argument("--hard", action="store_true")
     options = parser.parse_args()
     fresh_console()
-    from django.db import connection
-
     from accounts.access import SHELL
     from accounts.keys import Grants, create_key
 
-    with connection.cursor() as cursor:
-        cursor.execute(WORD)
-        place, noise = (0.0, 1.0) if options.hard else (PLACE, NOISE)
-        named = {"topics": TOPICS, "directions": DIRECTIONS, "places": PLACES, "place": place}
-        cursor.execute(MATERIAL, named)
-        cursor.execute(MATERIAL_PLACES, named)
-        cursor.execute(DRAWN.format(topics=TOPICS, places=PLACES, noise=noise))
-        cursor.execute("CREATE INDEX ON bench_vector (kind, n)")
-        cursor.execute("VACUUM ANALYZE bench_vector")
+    make_material(hard=options.hard)
     _, key = create_key(SHELL, name="bench", instances=[], grants=Grants(all_instances=True))
     asked = questions(options.times)
     scopes = []
