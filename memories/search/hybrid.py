@@ -96,6 +96,16 @@ class Results:
     """How many of them all say a word of the query."""
 
 
+class Why(NamedTuple):
+    """Why the search is not what was asked for."""
+
+    reason: str = ""
+    code: str = ""
+
+
+ONLY_EXCLUDES = Why("This only says what to leave out. Add words to look for.", "only_excludes")
+
+
 def search(
     scope: Scope,
     text: str,
@@ -108,7 +118,7 @@ def search(
 ) -> Results:
     query = read_query(text, typing=typing)
     if query.is_empty:
-        return Results([], 0, mode)
+        return Results([], 0, mode, *(ONLY_EXCLUDES if query.only_excludes else ()))
     vector, why = _vector(scope, query) if mode != "keyword" else (None, Why())
     if vector is None and mode == "vector":
         return Results([], 0, "vector", f"{why.reason} So nothing was searched.", why.code)
@@ -140,13 +150,6 @@ def _page(
         return own, total, worded
     worded += sum(bool(hit.keyword_score) for hit in shared)
     return placed(own, shared, _trust(scope.instance))[offset : offset + limit], total + len(shared), worded
-
-
-class Why(NamedTuple):
-    """Why there is no vector to search with."""
-
-    reason: str = ""
-    code: str = ""
 
 
 def _vector(scope: Scope, query: Query) -> tuple[list[float] | None, Why]:

@@ -55,6 +55,10 @@ class Query:
         return not self.text
 
     @property
+    def only_excludes(self) -> bool:
+        return self.is_empty and bool(self.excluded)
+
+    @property
     def has_conditions(self) -> bool:
         return bool(self.required or self.excluded)
 

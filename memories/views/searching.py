@@ -18,7 +18,7 @@ from memories.filters import Filters
 from memories.models import Memory, MemoryVersion
 from memories.paging import Order, Page
 from memories.search.highlighting import snippet
-from memories.search.hybrid import Found, Hit, Results, search
+from memories.search.hybrid import ONLY_EXCLUDES, Found, Hit, Results, search
 from memories.search.query import MAX_CHARACTERS, read_query
 from memories.search.spelling import looks_like, similar_words
 from memories.search.statement import CONTEXT_WEIGHT, PLAIN_DEPTH, VECTOR_DEPTH
@@ -82,6 +82,10 @@ class Search:
         return self.results.mode == "hybrid"
 
     @property
+    def only_excludes(self) -> bool:
+        return self.results.code == ONLY_EXCLUDES.code
+
+    @property
     def is_by_meaning_alone(self) -> bool:
         return self.results.total > 0 and self.results.worded == 0
 
@@ -89,6 +93,8 @@ class Search:
     def found(self) -> str:
         """How many there are. Something is always near: that says little, so those that say the words are counted."""
         total, worded = self.results.total, self.results.worded
+        if self.only_excludes:
+            return "Nothing to look for"
         if self.is_by_meaning_alone:
             return "Nothing says these words"
         more = f" with these words, {total - worded:,} more {'by meaning' if self.is_hybrid else 'beside them'}"
@@ -103,7 +109,8 @@ class Search:
 def text_in(query: QueryDict) -> str:
     """What is searched for; empty when there is nothing to search for, as with blanks alone."""
     text = "".join(c for c in query.get("search", "") if c.isprintable() or c.isspace()).strip()[:MAX_CHARACTERS]
-    return "" if read_query(text).is_empty else text
+    read = read_query(text)
+    return "" if read.is_empty and not read.only_excludes else text
 
 
 def search_page(scope: Scope, text: str, filters: Filters, *, number: int, size: int) -> Search:

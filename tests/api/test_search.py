@@ -93,3 +93,9 @@ def test_two_instances_never_meet(caller: Caller) -> None:
     embed_pending(scope_of(other))
     assert "secret" not in caller.get(URL + "secret+office").response.content.decode().replace("secret+office", "")
     assert caller.get("/api/v1/memories?instanceId=other-bot&search=office").error == (404, "not_found")
+
+
+def test_exclusions_alone_find_nothing_and_say_why(caller: Caller) -> None:
+    answer = caller.get(URL + "-office").json
+    assert (answer["total"], answer["memories"]) == (0, [])
+    assert answer["reason"] == "This only says what to leave out. Add words to look for."

@@ -241,7 +241,15 @@ def test_a_word_can_be_excluded(hashed: Instance) -> None:
     for mode in ("hybrid", "keyword", "vector"):
         assert texts(find(hashed, "tea -milk", mode=mode)) == ["Tea with lemon"]
         assert texts(find(hashed, 'tea -"with lemon"', mode=mode)) == ["Tea with milk"]
-    assert find(hashed, "-milk").hits == []
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
+def test_an_exclusion_alone_finds_nothing_and_says_why(hashed: Instance, mode: searching.Mode) -> None:
+    make_memory(hashed, "Tea with milk")
+    embed(hashed)
+    found = find(hashed, '-milk -"with lemon"', mode=mode)
+    assert (found.hits, found.code) == ([], "only_excludes")
+    assert found.reason == "This only says what to leave out. Add words to look for."
 
 
 @pytest.mark.parametrize(("query", "found"), [('"绿茶好"', ["我说绿茶好喝"]), ("喝 -绿茶好", ["他喝红茶"])])

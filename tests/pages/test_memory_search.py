@@ -266,6 +266,16 @@ def test_typing_does_not_flood_the_history(
     assert response.headers.get("HX-Replace-Url") == replaced
 
 
+def test_an_exclusion_alone_asks_for_words_to_look_for(alice: Client, support: Instance) -> None:
+    make_memory(support, "Coffee at nine")
+    make_memory(support, "Tea at five")
+    html = text(alice, "search=-coffee")
+    assert "Nothing to look for in “-coffee”" in html
+    assert "This only says what to leave out. Add words to look for." in html
+    assert "Coffee at nine" not in html
+    assert 'value="-coffee"' in html
+
+
 ODD = {
     "empty": "",
     "blank": "   ",
