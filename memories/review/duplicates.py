@@ -28,6 +28,7 @@ NEAREST = Order(("cosine", "id"))
 IS_OPEN = RawSQL("state = 'open'", (), output_field=BooleanField())
 # More are not put together at once; the others follow when these are decided about.
 LOOKED_AT = 5_000
+COUNTED_UP_TO = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,11 @@ def open_pairs(scope: Scope, kind: Kind | None = None) -> QuerySet[DuplicatePair
     rows = rows.filter(first_id=Subquery(seen.filter(id=OuterRef("first_id"))))
     rows = rows.filter(second_id=Subquery(seen.filter(id=OuterRef("second_id"))))
     return rows if kind is None else rows.filter(kind=kind)
+
+
+def count_pairs(scope: Scope, kind: Kind | None = None) -> int:
+    """How many nobody has decided about, up to one more than are counted."""
+    return open_pairs(scope, kind)[: COUNTED_UP_TO + 1].count()
 
 
 def part_of_pairs(

@@ -1,5 +1,6 @@
 """/memory/duplicates: what says nearly the same, side by side, and what to do about it."""
 
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -32,19 +33,19 @@ KINDS: dict[str, tuple[str, Kind | None]] = {
 @require_GET
 @about_instance
 def duplicate_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
-    kind = request.GET.get("kind", "")
-    groups = duplicates.groups_of_pairs(scope, KINDS.get(kind, KINDS[""])[1])
-    page = _page(request, groups)
+    groups = duplicates.groups_of_pairs(scope, _kind(request))
+    page, n_pairs = _page(request, groups), duplicates.count_pairs(scope, _kind(request))
     job = Job.objects.filter(instance=scope.instance, kind=KIND).order_by("-id").first()
     context = {
         "page": page,
         "clusters": duplicates.clusters(scope, groups[page.start - 1 : page.end] if groups else []),
-        "kind": kind,
+        "kind": _kind(request) or "",
         "kinds": [(value, title) for value, (title, _) in KINDS.items()],
         "job": job,
         "is_going_on": job is not None and job.state in Job.UNFINISHED,
         "form": PairingForm(initial={"threshold": f"{_threshold(scope, job):g}"}),
-        "n_pairs": sum(map(len, groups)),
+        "is_more": n_pairs > sum(map(len, groups)),
+        **_count(n_pairs),
     }
     return render_part(request, "memories/duplicates.html", "duplicates", context)
 
@@ -125,8 +126,17 @@ def _ask(request: ConsoleRequest, found: Likeness, form: MergeForm) -> HttpRespo
 def _answer(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     if not wants_fragment(request):
         return redirect(_list_url(request))
-    n_pairs = sum(map(len, duplicates.groups_of_pairs(scope)))
-    return render(request, "memories/duplicates.html#decided", {"n_pairs": n_pairs})
+    n_pairs = duplicates.count_pairs(scope, _kind(request))
+    return render(request, "memories/duplicates.html#decided", _count(n_pairs))
+
+
+def _kind(request: ConsoleRequest) -> Kind | None:
+    return KINDS.get(request.GET.get("kind", ""), KINDS[""])[1]
+
+
+def _count(n_pairs: int) -> dict[str, Any]:
+    most = duplicates.COUNTED_UP_TO
+    return {"n_pairs": n_pairs, "pairs": f"{most:,}+ pairs" if n_pairs > most else counted(n_pairs, "pair", "pairs")}
 
 
 def _threshold(scope: Scope, last: Job | None) -> float:

@@ -52,5 +52,5 @@ def test_find_merge_and_keep(console: Console, page: Page) -> None:
     expect(rows.nth(0)).to_be_focused()
     page.keyboard.press("a")
     expect(page.get_by_role("heading", name="No two memories say nearly the same")).to_be_focused()
-    expect(page.locator("#pair-count")).to_have_text("0")
+    expect(page.locator("#pair-count")).to_have_text("0 pairs")
     assert console.api("GET", "/memories?instanceId=twin-bot")["total"] == 3

@@ -74,6 +74,24 @@ def test_pages(alice: Client, support: Instance) -> None:
     assert "11–12 of 12" in page(alice, f"{LIST}&page=99")
 
 
+def test_pairs_are_counted_as_on_the_overview_although_each_memory_stands_once(
+    alice: Client, support: Instance
+) -> None:
+    first, second, third = (make_memory(support, f"Ann likes tea{end}") for end in ("", ".", "!"))
+    make_pair(first, second)
+    beside = make_pair(first, third)
+    make_pair(second, third)
+    make_pair(make_memory(support, "Room 12 is free"), make_memory(support, "Room 14 is free"), "conflict")
+    assert "<b>3</b> possible duplicates" in page(alice, "/overview?instance=support-bot")
+    html = page(alice, f"{LIST}&kind=duplicate")
+    assert 'id="pair-count">3 pairs</span>' in html
+    assert html.count("data-row") == 2
+    assert "there are fewer rows than pairs" in html
+    assert 'id="pair-count">4 pairs</span>' in page(alice)
+    kept = alice.post(f"{url(beside)}&kind=duplicate", {"action": "keep"}, headers=HTMX).content.decode()
+    assert 'hx-swap-oob="true">2 pairs</span>' in kept, "still of the kind that is shown"
+
+
 def test_merge(alice: Client, pair: DuplicatePair) -> None:
     assert "Ann likes &lt;tea&gt; a lot</textarea>" in page(alice, url(pair))
     response = alice.post(url(pair), {"action": "merge", "content": "Ann loves tea"}, follow=True)
@@ -107,7 +125,7 @@ def test_a_wrong_text_is_asked_again(alice: Client, pair: DuplicatePair) -> None
 
 def test_keep_both_with_htmx(alice: Client, pair: DuplicatePair) -> None:
     html = alice.post(url(pair), {"action": "keep"}, headers=HTMX).content.decode()
-    assert 'id="pair-count" hx-swap-oob="true">0</span>' in html
+    assert 'id="pair-count" hx-swap-oob="true">0 pairs</span>' in html
     assert "Both are kept" in html
     again = alice.post(url(pair), {"action": "keep"}, headers=HTMX)
     assert (again.status_code, "decided about it" in again.content.decode()) == (200, True)
