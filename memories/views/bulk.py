@@ -18,7 +18,7 @@ from memories.filters import Filters, matching, readable
 from memories.listing import ids_matching
 from memories.store import change_many
 from memories.views.editing import said
-from memories.views.listing import filters_in, list_url
+from memories.views.listing import filters_in, list_url, same_url
 from memories.views.searching import text_in
 from memoryconsole.counting import counted
 from memoryconsole.errors import Conflict, Invalid, NotFound
@@ -53,7 +53,7 @@ def memory_bulk(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         return _ask(request, scope, selection)
     else:
         _change(request, scope, selection, action)
-    return redirect(list_url(request.GET))
+    return redirect(_back(request, selection))
 
 
 @require_POST
@@ -69,7 +69,7 @@ def memory_bulk_delete(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         messages.error(request, f"{problem.detail} Look at the list again.")
     else:
         messages.success(request, said(receipt))
-    return redirect(list_url(request.GET))
+    return redirect(_back(request, selection))
 
 
 def _ask(request: ConsoleRequest, scope: Scope, selection: Selection) -> HttpResponse:
@@ -88,7 +88,7 @@ def _ask(request: ConsoleRequest, scope: Scope, selection: Selection) -> HttpRes
         "parts": parts_of(scope, ids),
         "ids": [] if selection.filters is not None else ids,
         "is_everything": selection.filters is not None,
-        "list_url": list_url(request.GET),
+        "list_url": _back(request, selection),
         "query": request.GET.urlencode(),
     }
     return render(request, "memories/bulk_delete.html", context)
@@ -124,6 +124,11 @@ def _wanted(request: ConsoleRequest, action: str) -> tuple[dict[str, Any], dict[
     if action in {"category", "importance", "role"}:
         return read(MemoryChanges, {action: value}).changed_fields(), {}
     raise Invalid({"action": [NOTHING_CHOSEN]})
+
+
+def _back(request: ConsoleRequest, selection: Selection) -> str:
+    """The page of the list that was looked at; if all of them were meant, the first one."""
+    return list_url(request.GET) if selection.filters is not None else same_url(request.GET)
 
 
 def _selection(request: ConsoleRequest) -> Selection:

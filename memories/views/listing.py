@@ -190,6 +190,14 @@ def list_url(query: QueryDict, **changes: str | None) -> str:
     return f"/memory?{kept.urlencode()}"
 
 
+def same_url(query: QueryDict) -> str:
+    """The same page of the list, with nothing selected; found anew, because rows of it may be gone."""
+    kept = query.copy()
+    for name in ("anchor", "select"):
+        kept.pop(name, None)
+    return f"/memory?{kept.urlencode()}"
+
+
 def export_query(query: QueryDict) -> str:
     """The filters in force, without what is only about this page of the list."""
     kept = query.copy()

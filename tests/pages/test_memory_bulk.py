@@ -43,6 +43,19 @@ def test_one_change_for_the_selected(
     assert values(support, field) == after
 
 
+@pytest.mark.parametrize("after", [{"action": "pin"}, {"action": "tag", "tag": ""}, {"action": ""}])
+def test_the_reader_stays_on_the_page_they_were_on(alice: Client, support: Instance, after: dict[str, str]) -> None:
+    chosen = ids(*make_memories(support, 60)[:2])
+    here = "&category=general&page=2&size=25"
+    response = alice.post(f"{BULK}{here}&select=page", {"ids": chosen, **after})
+    assert response.url == f"/memory?instance=support-bot{here}"
+    asked = alice.post(BULK + here, {"ids": chosen, "action": "delete"}).content.decode()
+    assert f'href="/memory?instance=support-bot{here.replace("&", "&amp;")}"' in asked
+    assert alice.post(DELETE + here, {"ids": chosen}).url == f"/memory?instance=support-bot{here}"
+    everything = {"all": "1", "expected": "58", "action": "pin"}
+    assert alice.post(BULK + here, everything).url == "/memory?instance=support-bot&category=general&size=25"
+
+
 def test_a_tag_is_removed_from_the_selected(alice: Client, support: Instance) -> None:
     memories = make_memories(support, 3, tags=["vip", "tea"])
     sent = {"ids": ids(*memories[:2]), "action": "untag", "tag": " vip "}
