@@ -138,7 +138,9 @@ document.addEventListener("keydown", (event) => {
 });
 
 document.addEventListener("htmx:afterSwap", (event) => {
-  if (event.target.id === "dialog" && !event.target.open) event.target.showModal();
+  if (event.target.id !== "dialog") return;
+  event.target.setAttribute("aria-label", event.target.querySelector("h2").textContent);
+  if (!event.target.open) event.target.showModal();
 });
 
 document.addEventListener("htmx:load", (event) => {

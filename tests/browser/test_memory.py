@@ -147,7 +147,7 @@ def test_delete_one_from_its_row(console: Console, page: Page) -> None:
     slug = console.instance("trash-bot", *facts(2))
     page.goto(f"/memory?instance={slug}")
     page.get_by_role("link", name="Delete").first.click()
-    dialog = page.get_by_role("dialog")
+    dialog = page.get_by_role("dialog", name="Delete this memory for good?")
     expect(dialog.get_by_text("Delete this memory for good?")).to_be_visible()
     dialog.get_by_role("link", name="Keep it").click()
     expect(dialog).to_be_hidden()
