@@ -1,12 +1,13 @@
-"""How pages look: what is written keeps its shape, in colours of the system too."""
+"""How pages look: what is written keeps its shape, in colours of the system and on paper too."""
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Console
 
 CODE = "def greet(name):\n    if name:\n        return name"
 BACKGROUND = "element => getComputedStyle(element).backgroundColor"
 OUTLINE = "element => getComputedStyle(element).outlineStyle"
+PRESSED = ":is(button, a.button):not(.visually-hidden):visible"
 
 
 def test_code_keeps_its_indentation(console: Console, page: Page) -> None:
@@ -31,3 +32,18 @@ def test_what_is_chosen_current_and_focused_is_seen_in_forced_colours(console: C
     page.keyboard.press("ArrowRight")
     assert importance.filter(has_text="6").evaluate(OUTLINE) == "solid"
     assert importance.filter(has_text="4").evaluate(OUTLINE) == "none"
+
+
+def test_paper_shows_what_is_said_and_nothing_to_press(console: Console, page: Page) -> None:
+    text = " ".join(["A long memory with many words."] * 30)
+    slug = console.instance("paper-bot", {"content": text, "tags": ["vip"]})
+    page.emulate_media(media="print", color_scheme="dark")
+    page.goto(f"/memory?instance={slug}")
+    for control in (PRESSED, "input:visible", "nav.side:visible", "header.bar:visible"):
+        expect(page.locator(control)).to_have_count(0)
+    shown = page.locator("td .memory-text")
+    assert shown.evaluate("element => element.scrollHeight <= element.clientHeight")
+    assert shown.evaluate("element => getComputedStyle(element).color") == "rgb(22, 27, 34)"
+    page.goto(shown.get_attribute("href") or "")
+    expect(page.get_by_text("vip", exact=True)).to_be_visible()
+    expect(page.locator(PRESSED)).to_have_count(0)
