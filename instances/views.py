@@ -18,7 +18,7 @@ from instances.warnings import warnings_for
 from memoryconsole.connections import release_connection
 from memoryconsole.counting import counted
 from memoryconsole.errors import Invalid
-from memoryconsole.forms import add_problem
+from memoryconsole.forms import add_problem, ask_again
 
 
 @require_GET
@@ -121,6 +121,8 @@ def _settings_form(request: ConsoleRequest, scope: Scope) -> SettingsForm:
 def _settings_page(
     request: ConsoleRequest, scope: Scope, form: SettingsForm, tested: Tested | None = None
 ) -> HttpResponse:
+    if tested is None or tested.works:
+        ask_again(form, "openai_key")
     context = {
         "form": form,
         "tested": tested,

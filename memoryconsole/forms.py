@@ -1,4 +1,4 @@
-"""What forms share: choices known only when asked, and what the domain found wrong shown at the field."""
+"""What forms share: choices known only when asked, what the domain found wrong, and secrets asked for again."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -13,6 +13,12 @@ def add_problem(form: forms.BaseForm, problem: Invalid) -> None:
     for public_name, reasons in problem.errors.items():
         name = snake_name(public_name.split(".")[0])
         form.add_error(name if name in form.fields else None, reasons)
+
+
+def ask_again(form: forms.BaseForm, secret: str) -> None:
+    """A secret is not sent back to the browser: its field is empty while something else is put right."""
+    if form.is_bound and form.data.get(secret) and secret not in form.errors:
+        form.add_error(secret, "Enter it again: it is not kept while something else is put right.")
 
 
 def set_choices(form: forms.BaseForm, name: str, choices: Sequence[tuple[str, str]]) -> None:

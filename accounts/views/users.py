@@ -15,7 +15,7 @@ from accounts.models import User
 from accounts.pages import ConsoleRequest, actor_of, superadmins_only
 from accounts.people import change_person, create_person, find_person, grants_of, people, reset_password
 from memoryconsole.errors import Invalid
-from memoryconsole.forms import add_problem
+from memoryconsole.forms import add_problem, ask_again
 
 
 @require_GET
@@ -49,6 +49,7 @@ def user_new(request: ConsoleRequest) -> HttpResponse:
                 return render(request, "accounts/password_shown.html", context)
             messages.success(request, f"{made.user.username} can sign in now.")
             return redirect("/users")
+    ask_again(form, "password")
     return render(request, "accounts/user_new.html", {"form": form})
 
 

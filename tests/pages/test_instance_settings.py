@@ -148,6 +148,22 @@ def test_bad_input_is_said_at_the_field_and_changes_nothing(
     assert not AccountEvent.objects.filter(action="instance changed").exists()
 
 
+def test_a_key_is_asked_for_again_where_something_else_was_wrong(
+    alice: Client, support: Instance, settings: Any
+) -> None:
+    """Its field comes back empty: saved with what was put right, the settings would be without the key."""
+    again = "Enter it again: it is not kept while something else is put right."
+    page = alice.post(URL, filled(support, openai_key=GOOD_KEY, recall_limit="many")).content.decode()
+    assert again in page
+    assert '<a href="#openai-key">OpenAI key</a>' in page
+    assert again not in alice.post(URL, filled(support, recall_limit="many")).content.decode()
+    with OpenAIServer() as server:
+        settings.OPENAI_BASE_URL = server.url
+        tested = alice.post(f"{URL}/test-key", filled(support, openai_key=GOOD_KEY)).content.decode()
+    assert "The key works." in tested
+    assert again in tested
+
+
 @pytest.mark.parametrize(
     ("key", "says"),
     [

@@ -78,6 +78,13 @@ def test_bad_input_makes_nobody(superadmin: Client, values: dict[str, object], s
     assert User.objects.count() == 1
 
 
+def test_a_password_is_asked_for_again_where_something_else_was_wrong(superadmin: Client) -> None:
+    """Its field comes back empty, and an empty one has a password made that nobody asked for."""
+    again = "Enter it again: it is not kept while something else is put right."
+    assert again in make(superadmin, username="has space").content.decode()
+    assert again not in make(superadmin, username="has space", password="").content.decode()
+
+
 def test_what_a_user_may_do_can_be_changed(
     superadmin: Client, alice: Client, support: Instance, sales: Instance
 ) -> None:
