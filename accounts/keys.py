@@ -54,6 +54,8 @@ def create_key(
         raise Invalid({"name": [f"Give it a name of 1 to {LONGEST_NAME} characters."]})
     if not grants.all_instances and not instances:
         raise Invalid({"instances": ["Choose at least one instance."]})
+    if grants.all_instances and instances:
+        raise Invalid({"instances": ["Choose all instances or only these, not both."]})
     if not actor.is_superadmin and (grants.all_instances or grants.read_team or grants.read_org):
         raise NotAllowed("Only a superadmin may make keys that reach beyond single instances.")
     if expires_at and expires_at <= timezone.now():

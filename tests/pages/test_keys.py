@@ -64,6 +64,12 @@ def test_a_superadmin_makes_keys_that_reach_further(superadmin: Client, support:
     assert (key.all_instances, key.read_team, key.read_org) == (True, True, True)
 
 
+def test_all_instances_and_single_ones_contradict_each_other(superadmin: Client, support: Instance) -> None:
+    page = make(superadmin, instances=["support-bot"], all_instances="on").content.decode()
+    assert "Choose all instances or only these, not both." in page
+    assert not ApiKey.objects.exists()
+
+
 def test_a_user_does_not(alice: Client, sales: Instance) -> None:
     page = alice.get("/keys/new").content.decode()
     assert "All instances" not in page
