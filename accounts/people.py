@@ -63,8 +63,7 @@ def create_person(
     require_superadmin(actor)
     generated = "" if password else _new_password()
     user = User(username=User.normalize_username(username), is_superadmin=is_superadmin)
-    _check_name(user)
-    _check_password(user, password)
+    _check({**_wrong_name(user), **_wrong_password(user, password)})
     user.set_password(password or generated)
     try:
         with transaction.atomic():
@@ -102,7 +101,7 @@ def change_person(
 def reset_password(actor: Actor, raw_id: object, *, password: str = "") -> WithPassword:
     """A new password, which can be used at once; whoever is signed in with the old one is signed out."""
     user = find_person(actor, raw_id)
-    _check_password(user, password)
+    _check(_wrong_password(user, password))
     generated = "" if password else _new_password()
     user.set_password(password or generated)
     user.save(update_fields=["password"])
@@ -119,7 +118,7 @@ def let_in_again(actor: Actor, username: str) -> None:
 
 @transaction.atomic
 def change_own_password(user: User, *, password: str) -> None:
-    _check_password(user, password)
+    _check(_wrong_password(user, password))
     user.set_password(password)
     user.save(update_fields=["password"])
     record_event(actor_of_user(user), "password changed", user.username)
@@ -137,22 +136,28 @@ def _check_superadmin_left(actor: Actor, user: User, *, stays: bool) -> None:
         raise Invalid({"isSuperadmin": ["This is the last superadmin who can sign in."]})
 
 
-def _check_name(user: User) -> None:
+def _check(wrong: dict[str, list[str]]) -> None:
+    if wrong:
+        raise Invalid(wrong)
+
+
+def _wrong_name(user: User) -> dict[str, list[str]]:
     try:
         User._meta.get_field("username").clean(user.username, user)
         user.validate_unique()
     except ValidationError as error:
-        raise Invalid({"username": error.messages}) from None
+        return {"username": error.messages}
+    return {}
 
 
-def _check_password(user: User, password: str) -> None:
+def _wrong_password(user: User, password: str) -> dict[str, list[str]]:
     """An empty one is made by us, and is good."""
-    if not password:
-        return
     try:
-        validate_password(password, user)
+        if password:
+            validate_password(password, user)
     except ValidationError as error:
-        raise Invalid({"password": error.messages}) from None
+        return {"password": error.messages}
+    return {}
 
 
 def _set_grants(user: User, grants: Sequence[Grant]) -> None:

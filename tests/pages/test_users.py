@@ -78,6 +78,12 @@ def test_bad_input_makes_nobody(superadmin: Client, values: dict[str, object], s
     assert User.objects.count() == 1
 
 
+def test_what_is_wrong_with_name_and_password_is_said_together(superadmin: Client) -> None:
+    page = make(superadmin, username="has space", password="short").content.decode()
+    assert "Enter a valid username." in page
+    assert "at least 10 characters" in page
+
+
 def test_a_password_is_asked_for_again_where_something_else_was_wrong(superadmin: Client) -> None:
     """Its field comes back empty, and an empty one has a password made that nobody asked for."""
     again = "Enter it again: it is not kept while something else is put right."
