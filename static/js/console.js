@@ -24,6 +24,17 @@ document.addEventListener("submit", ({ target }) => {
   if (field && token()) field.value = token();
 }, true);
 
+// What is on its way is not sent again: on a slow line a second click made a second instance. Somebody who has stopped it may try again.
+let sent = new WeakSet();
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (event.defaultPrevented || form.getAttribute("method") !== "post") return;
+  if (sent.has(form)) event.preventDefault();
+  sent.add(form);
+  setTimeout(() => sent.delete(form), 15000);
+});
+addEventListener("pageshow", () => { sent = new WeakSet(); });
+
 // A page that is gone back to is about the instance it was about.
 addEventListener("pageshow", () => document.querySelector(".picker")?.reset());
 
