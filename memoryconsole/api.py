@@ -29,6 +29,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memoryconsole.counting import size_of
 from memoryconsole.errors import InstanceRequired, Invalid, NotFound, Problem
 
 logger = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ class TooLarge(Problem):
     code = "too_large"
 
     def __init__(self) -> None:
-        super().__init__(f"The body may have at most {settings.DATA_UPLOAD_MAX_MEMORY_SIZE:,} bytes.")
+        super().__init__(f"The body may have at most {size_of(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)}.")
 
 
 class Unavailable(Problem):

@@ -4,6 +4,7 @@ import re
 from pathlib import PurePosixPath
 from typing import Any
 
+from memoryconsole.counting import size_of
 from memoryconsole.errors import Problem
 
 PART = 1024 * 1024
@@ -17,7 +18,7 @@ class TooLarge(Problem):
     code = "too_large"
 
     def __init__(self, most: int) -> None:
-        super().__init__(f"A file may have at most {most:,} bytes.")
+        super().__init__(f"A file may have at most {size_of(most)}.")
 
 
 class Limited:

@@ -6,6 +6,8 @@ from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.core.files.uploadhandler import FileUploadHandler
 
+from memoryconsole.counting import size_of
+
 # The other fields of a form, and what separates them.
 BESIDE_THE_FILE = 1024 * 1024
 
@@ -17,7 +19,7 @@ class UploadLimit(FileUploadHandler):
         self, input_data: Any, META: Any, content_length: int, boundary: Any, encoding: Any = None
     ) -> None:
         if content_length > settings.IMPORT_MAX_BYTES + BESIDE_THE_FILE:
-            raise RequestDataTooBig(f"A file may have at most {settings.IMPORT_MAX_BYTES:,} bytes.")
+            raise RequestDataTooBig(f"A file may have at most {size_of(settings.IMPORT_MAX_BYTES)}.")
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> bytes:
         return raw_data

@@ -209,7 +209,8 @@ def said(receipt: Receipt) -> str:
         if n
     ]
     what = counted(receipt.deleted, "memory", "memories")
-    return f"Deleted {what}{' with ' + ', '.join(parts) if parts else ''}. Nothing of it is left."
+    rest = f"Nothing of {'it' if receipt.deleted == 1 else 'them'} is left."
+    return f"Deleted {what}{' with ' + ', '.join(parts) if parts else ''}. {rest}"
 
 
 def _list_url(request: ConsoleRequest, scope: Scope) -> str:

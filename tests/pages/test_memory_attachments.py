@@ -65,6 +65,8 @@ def test_what_cannot_be_attached(alice: Client, memory: Memory, settings: Any, m
     assert "Choose a file first." in html(alice.post(url, {}, follow=True))
     settings.ATTACHMENT_MAX_BYTES = 3
     assert "A file may have at most 3 bytes." in html(upload(alice, memory))
+    settings.ATTACHMENT_MAX_BYTES = 1024 * 1024
+    assert "A file may have at most 1 MB." in html(upload(alice, memory, bytes(1024 * 1024 + 1)))
     monkeypatch.setattr(attachments, "MOST", 0)
     assert "A memory has at most 0 attachments." in html(upload(alice, memory, b"x"))
     assert not Attachment.objects.exists()

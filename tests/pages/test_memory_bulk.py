@@ -99,7 +99,7 @@ def test_before_deleting_a_page_lists_what_goes(alice: Client, support: Instance
     assert "stays" not in html
     assert Memory.objects.count() == 3
     response = alice.post(DELETE, {"ids": ids(*memories)}, follow=True)
-    assert "Deleted 2 memories with 2 search entries. Nothing of it is left." in response.content.decode()
+    assert "Deleted 2 memories with 2 search entries. Nothing of them is left." in response.content.decode()
     assert list(Memory.objects.all()) == [kept]
 
 

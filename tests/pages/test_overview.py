@@ -83,6 +83,13 @@ def test_an_empty_instance_says_what_to_do_next(alice: Client, quiet: Instance) 
     assert NOTHING not in html
 
 
+@pytest.mark.parametrize(("path", "heading"), [("/overview", "Overview"), ("/recall", "Recall"), ("/memory", "Memory")])
+def test_without_any_instance_a_page_keeps_its_name(superadmin: Client, path: str, heading: str) -> None:
+    html = superadmin.get(path).content.decode()
+    assert f"<h1>{heading}</h1>" in html
+    assert "No instance to show yet" in html
+
+
 def test_what_is_remembered(alice: Client, quiet: Instance) -> None:
     make_memories(quiet, 3, category="fact")
     make_memory(quiet, category="event", pinned=True)
