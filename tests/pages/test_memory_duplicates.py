@@ -5,7 +5,8 @@ from django.test import Client
 
 from instances.models import Instance
 from memories.models import DuplicatePair, Job, Memory
-from tests.factories import make_memory, make_pair
+from memories.review.pairing import ask_for_pairs, run_pairing
+from tests.factories import make_memory, make_pair, scope_of
 
 pytestmark = pytest.mark.django_db
 LIST = "/memory/duplicates?instance=support-bot"
@@ -41,11 +42,22 @@ def test_looking(alice: Client, support: Instance) -> None:
     Job.objects.update(state="running", done=3, total=10)
     fragment = alice.get(LIST, headers=HTMX).content.decode()
     assert '<progress id="pairing-progress" value="3" max="10">' in fragment
-    Job.objects.update(state="done", finished_at=job.created_at)
+    Job.objects.update(state="done", done=10, finished_at=job.created_at)
     fragment = alice.get(LIST, headers=HTMX).content.decode()
     assert "every 3s" not in fragment
     assert "Show what was found" in fragment
     assert "No two memories say nearly the same" in page(alice)
+
+
+def test_without_vectors_it_does_not_say_that_nothing_is_alike(alice: Client, support: Instance) -> None:
+    for _ in range(2):
+        make_memory(support, "Ann likes tea", dedupe="create")
+    job = ask_for_pairs(scope_of(support))
+    run_pairing(scope_of(support), str(job.id))
+    html = page(alice)
+    assert "There was nothing to compare" in html
+    assert '<a href="/instances/support-bot/settings#embedder">' in html
+    assert "No two memories say nearly the same" not in html
 
 
 @pytest.mark.parametrize("threshold", ["", "0.2", "1.5", "x"])
