@@ -50,14 +50,14 @@ def no_nul(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Not only spaces, nor what has no shape at all, such as the zero-width space that comes along with copied text."""
-    if not any(map(_has_shape, text)):
+    if not is_visible(text):
         raise ValueError(REASONS["string_too_short"])
     return text
 
 
-def _has_shape(character: str) -> bool:
-    return category(character) not in SHAPELESS
+def is_visible(text: str) -> bool:
+    """Not only spaces, nor what has no shape at all, such as the zero-width space that comes along with copied text."""
+    return any(category(character) not in SHAPELESS for character in text)
 
 
 def _in_utc(moment: datetime) -> datetime:

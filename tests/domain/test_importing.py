@@ -29,6 +29,7 @@ from memories.transfer.importing import Report, import_file
 from memories.vocabulary import Category, Role
 from memoryconsole.errors import NotAllowed
 from memoryconsole.ids import uuid7
+from memoryconsole.inputs import is_visible
 from tests.domain.transferring import EVERYTHING, as_seen, brought_in, contents, exported, lines, told
 from tests.factories import make_conversation, make_instance, make_memory, scope_of
 
@@ -145,7 +146,7 @@ def test_vectors_come_along_when_the_model_is_the_same() -> None:
 
 
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc"), include_characters="\n\t\r'=+-@\""), max_size=30)
-WORDS = TEXT.map(str.strip).filter(bool)
+WORDS = TEXT.map(str.strip).filter(is_visible)
 DRAFTS = st.fixed_dictionaries(
     {"content": WORDS},
     optional={

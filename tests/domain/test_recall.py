@@ -19,7 +19,7 @@ from memories.models import Memory, Recall
 from memories.recall.recalling import Recalled, RecallRequest, recall
 from memories.recall.request import as_plain_words, question_in
 from memories.store import save_many
-from memoryconsole.inputs import read
+from memoryconsole.inputs import is_visible, read
 from tests.factories import make_instance, make_memories, make_memory, scope_of
 
 pytestmark = pytest.mark.django_db
@@ -242,7 +242,7 @@ def test_a_recall_for_trying_out_leaves_no_trace(bot: Instance) -> None:
 
 TEXT = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), min_size=1, max_size=300)
 ROLES = st.sampled_from(["identity", "lesson", "decision", "context", "reference", "historical"])
-STORE = st.lists(st.tuples(TEXT.filter(str.strip), ROLES, TEXT), max_size=25)
+STORE = st.lists(st.tuples(TEXT.filter(is_visible), ROLES, TEXT), max_size=25)
 
 
 @given(STORE, TEXT, st.integers(100, 400), st.integers(1, 50), st.floats(0, 1), st.floats(0, 1))

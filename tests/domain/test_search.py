@@ -13,6 +13,7 @@ from memories.filters import Filters
 from memories.models import Memory, WordFrequency
 from memories.search import hybrid as searching
 from memories.search.hybrid import search
+from memoryconsole.inputs import is_visible
 from tests.domain.looking import embed, find, texts
 from tests.factories import make_conversation, make_instance, make_memories, make_memory, make_user, scope_of
 
@@ -369,7 +370,7 @@ def test_awkward_queries(hashed: Instance, mode: Any) -> None:
 def test_any_text_can_be_searched_for(text: str, query: str, typing: bool) -> None:
     bot = make_instance(embedder="offline")
     content = text.replace("\x00", "").encode("utf-8", "ignore").decode().strip()
-    if content:
+    if is_visible(content):
         make_memory(bot, content)
     make_memory(bot, "Alice likes tea")
     embed(bot)
