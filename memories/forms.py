@@ -388,7 +388,7 @@ MOMENTS = ("createdAfter", "createdBefore", "occurredAfter", "occurredBefore")
 
 def read_filters(values: dict[str, Any]) -> Filters:
     """From a page's query string, where what is empty means any, and a time without a zone is in the reader's."""
-    given = {name: value for name, value in values.items() if value != ""}
+    given = {name: value for name, value in values.items() if value not in ("", [])}
     return read(Filters, in_readers_zone(given, MOMENTS))
 
 

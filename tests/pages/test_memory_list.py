@@ -95,6 +95,15 @@ def test_every_filter_narrows(alice: Client, support: Instance, query: str, fiel
     assert shown(html) == ["the one"]
 
 
+def test_what_a_form_leaves_empty_means_any(alice: Client, support: Instance) -> None:
+    """Without scripts it sends every field."""
+    make_memory(support, "Ann likes tea")
+    empty = "&".join(
+        f"{name}=" for name in ("category", "role", "tag", "owner", "minImportance", "createdAfter", "sort")
+    )
+    assert shown(text(alice, f"/memory?instance=support-bot&{empty}")) == ["Ann likes tea"]
+
+
 def test_filters_by_creation_time(alice: Client, support: Instance) -> None:
     make_memory(support, "now")
     tomorrow = (timezone.now() + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M")
