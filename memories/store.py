@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any, Literal
 from uuid import UUID
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -19,8 +19,8 @@ from memories import audit, expiry, indexing, links, versions
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.embedding.backfill import embed_soon
 from memories.filters import may_read, readable
-from memories.inserting import array_of, insert_many, insert_one, new_rows
-from memories.models import MAX_TAGS, Memory
+from memories.inserting import insert_many, insert_one, new_rows
+from memories.models import Memory
 from memories.versions import Cause
 from memories.vocabulary import EmbeddingState, Status, Visibility
 from memoryconsole.errors import Conflict, Invalid, NotFound
@@ -30,7 +30,6 @@ from memoryconsole.scrub import scrub_all
 from memoryconsole.turns import wait_for_turn
 
 SCRUBBED = ("content", "summary", "tags", "evidence", "supersede_reason")
-SET_AT_ONCE = frozenset({"category", "role", "importance", "pinned"})
 KEY_TAKEN = "memory_active_key_once"
 CHANGED_MEANWHILE = "Somebody changed this memory while you were writing. Saving again replaces what it says now."
 
@@ -216,76 +215,6 @@ def _restore_version(scope: Scope, memory: Memory, number: int) -> None:
         audit.record(scope, "restored", [memory.id], version=number)
 
 
-def change_many(
-    scope: Scope, ids: Sequence[UUID], fields: dict[str, Any], *, add_tag: str = "", remove_tag: str = ""
-) -> int:
-    """The same change for many memories, all or none; those that are like that already stay as they are."""
-    scope.require_write()
-    changed: list[UUID] = []
-    with transaction.atomic():
-        for start in range(0, len(ids), 500):
-            held = list(_locked(scope, ids[start : start + 500]))
-            done = [*_set_all(scope, held, fields), *_tag_all(scope, held, add_tag, remove_tag)]
-            changed += dict.fromkeys(done)
-        if changed:
-            named = sorted(fields) + (["tags"] if add_tag or remove_tag else [])
-            audit.record(scope, "changed", changed, fields=named)
-    return len(changed)
-
-
-def _set_all(scope: Scope, memories: Sequence[Memory], fields: dict[str, Any]) -> list[UUID]:
-    """A few statements for all of them: what is set says nothing that would have to be cut into words."""
-    assert fields.keys() <= SET_AT_ONCE
-    differing = [memory for memory in memories if any(getattr(memory, name) != fields[name] for name in fields)]
-    if not differing:
-        return []
-    ids = [memory.id for memory in differing]
-    if not versions.VERSIONED.isdisjoint(fields):
-        versions.keep_many(scope, differing, Cause("bulk change"))
-    Memory.objects.filter(instance=scope.instance, id__in=ids).update(**fields, updated_at=timezone.now())
-    if "category" in fields:
-        indexing.move_to_category(scope, ids, fields["category"])
-        for memory in differing:
-            memory.category = fields["category"]
-    return ids
-
-
-def _tag_all(scope: Scope, memories: Sequence[Memory], add: str, remove: str) -> list[UUID]:
-    """As few statements, although a tag is among the words that a memory is found by. It leaves no version."""
-    differing = []
-    for memory in memories:
-        tags = _tagged(memory, add, remove)
-        if tags != memory.tags:
-            memory.tags = tags
-            differing.append(memory)
-    if not differing:
-        return []
-    ids = [memory.id for memory in differing]
-    named: dict[str, Any] = {"instance": scope.instance.id, "now": timezone.now(), "ids": ids}
-    named["tags"] = [array_of(memory.tags) for memory in differing]
-    with connection.cursor() as cursor:
-        cursor.execute(SET_TAGS, named)
-    indexing.describe_again(scope, differing)
-    return ids
-
-
-# The tags of each as text: an array of arrays has the same number of elements in every one of them.
-SET_TAGS = """
-UPDATE memories_memory m SET tags = new.tags::character varying[], updated_at = %(now)s
-FROM unnest(%(ids)s::uuid[], %(tags)s::text[]) AS new (id, tags)
-WHERE m.instance_id = %(instance)s AND m.id = new.id
-"""
-
-
-def _tagged(memory: Memory, add: str, remove: str) -> list[str]:
-    tags = [tag for tag in memory.tags if tag != remove]
-    if add and add not in tags:
-        tags.append(add)
-    if len(tags) > max(MAX_TAGS, len(memory.tags)):
-        raise Invalid({"tag": [f"A memory has at most {MAX_TAGS} tags, and one of these has as many."]})
-    return tags
-
-
 def apply(scope: Scope, memory: Memory, fields: dict[str, Any], cause: Cause, *, log: bool = True) -> bool:
     """Write what differs, and keep what it said before; False when nothing differs. Part of the caller's transaction,
     which holds the memory's row."""
@@ -384,12 +313,12 @@ def _holder_of_key(scope: Scope, memory: Memory) -> Memory | None:
 
 
 def _locked_one(scope: Scope, raw_id: object) -> Memory:
-    memory = _locked(scope, [find_memory(scope, raw_id).id]).first()
+    memory = locked(scope, [find_memory(scope, raw_id).id]).first()
     if memory is None:
         raise NotFound("This memory has just been deleted.")
     return memory
 
 
-def _locked(scope: Scope, ids: Sequence[UUID]) -> QuerySet[Memory]:
+def locked(scope: Scope, ids: Sequence[UUID]) -> QuerySet[Memory]:
     """In the order of their ids, so that two bulk changes cannot wait for each other."""
     return readable(scope).filter(id__in=ids).order_by("id").select_for_update()

@@ -13,7 +13,7 @@ from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, render_part
 from memories.audit_log import AuditFilters, Entries, Format, export, known, list_entries
 from memories.filters import readable
-from memories.forms import in_readers_zone
+from memories.forms.filtering import in_readers_zone
 from memoryconsole.errors import Invalid
 from memoryconsole.inputs import read
 

@@ -12,11 +12,11 @@ from django.views.decorators.http import require_POST
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance
 from memories.audit import note_private_reads
+from memories.changing_many import change_many
 from memories.deletion import delete_matching, delete_memories, not_as_many, parts_of
 from memories.draft import MemoryChanges
 from memories.filters import Filters, matching, readable
 from memories.listing import ids_matching
-from memories.store import change_many
 from memories.views.editing import said
 from memories.views.listing import filters_in, list_url, same_url
 from memories.views.searching import text_in

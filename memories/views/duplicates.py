@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, wants_fragment
-from memories.forms import MergeForm, PairingForm
+from memories.forms.reviewing import MergeForm, PairingForm
 from memories.models import DuplicatePair, Job
 from memories.paging import Page
 from memories.review import duplicates

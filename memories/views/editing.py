@@ -17,19 +17,20 @@ from instances.models import Instance
 from instances.warnings import warnings_for
 from memories.attachments import attachments_of
 from memories.audit import note_private_reads
+from memories.changing_many import change_many
 from memories.deletion import Receipt, delete_memory, parts_of
 from memories.draft import MemoryChanges
 from memories.embedding.embedder import model_of
 from memories.embedding.offline import MODEL as OFFLINE
 from memories.filters import readable
-from memories.forms import MemoryForm, values_of
+from memories.forms.editing import MemoryForm, values_of
 from memories.history import steps
 from memories.links import messages_of
 from memories.models import Memory
 from memories.role_hints import role_hint
 from memories.search.sharing import find_own_or_shared
 from memories.search.similar import similar
-from memories.store import change, change_many, find_memory, save
+from memories.store import change, find_memory, save
 from memories.tags import known_tags
 from memories.versions import history
 from memories.vocabulary import EmbeddingState, Role

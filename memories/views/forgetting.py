@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance
 from memories.forgetting import forget, forgotten_at, preview, require_reach
-from memories.forms import ForgetForm, OwnerForm
+from memories.forms.forgetting import ForgetForm, OwnerForm
 from memoryconsole.counting import counted
 from memoryconsole.errors import Conflict
 

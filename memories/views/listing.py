@@ -17,7 +17,7 @@ from accounts.pages import ConsoleRequest, about_instance, wants_fragment
 from conversations.store import conversations_by_id
 from instances.warnings import warnings_for
 from memories.filters import Filters
-from memories.forms import MOMENTS, FilterForm, filter_form, read_filters
+from memories.forms.filtering import MOMENTS, FilterForm, filter_form, read_filters
 from memories.listing import ORDERS, Totals, count, list_page, pinned_on_top
 from memories.models import Memory
 from memories.paging import Page

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, wants_fragment
 from conversations.store import conversations_by_id
-from memories.forms import MergeForm, ReviewForm
+from memories.forms.reviewing import MergeForm, ReviewForm
 from memories.models import Memory
 from memories.review import inbox
 from memories.review.inbox import Waiting, Why

@@ -10,6 +10,7 @@ from django.utils import timezone
 from accounts.access import Scope, actor_of_user
 from instances.models import Instance
 from memories.audit import ONE_LOOK
+from memories.changing_many import change_many
 from memories.deletion import delete_matching, delete_memories, delete_memory, purge_expired
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.embedding.backfill import embed_pending
@@ -17,7 +18,7 @@ from memories.filters import Filters
 from memories.listing import list_from
 from memories.models import AuditEntry, Memory
 from memories.search.similar import similar
-from memories.store import change, change_many, find_memory, restore, save, save_many
+from memories.store import change, find_memory, restore, save, save_many
 from memoryconsole.ids import uuid7_at
 from tests.factories import make_instance, make_memories, make_memory, make_user, scope_of
 

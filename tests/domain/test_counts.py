@@ -8,13 +8,14 @@ from django.utils import timezone
 from accounts.access import actor_of_user
 from instances.models import Instance
 from instances.store import delete_instance
+from memories.changing_many import change_many
 from memories.deletion import delete_memories
 from memories.draft import MemoryChanges
 from memories.filters import Filters, matching
 from memories.jobs import fold_counts, purge_all_expired
 from memories.listing import count
 from memories.models import AuditEntry, Chunk, Memory, MemoryCount
-from memories.store import change, change_many
+from memories.store import change
 from tests.factories import make_instance, make_memories, make_memory, make_user, scope_of
 
 pytestmark = pytest.mark.django_db

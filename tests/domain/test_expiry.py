@@ -13,6 +13,7 @@ from accounts.models import User
 from conversations.listing import memories_from, memories_per_conversation
 from instances.listing import list_instances
 from instances.models import Instance
+from memories.changing_many import change_many
 from memories.deletion import delete_memory
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.embedding.backfill import embed_pending
@@ -23,7 +24,7 @@ from memories.models import Memory
 from memories.recall.recalling import RecallRequest, recall
 from memories.search.hybrid import search
 from memories.search.similar import similar
-from memories.store import change, change_many, find_memory, restore, save, save_many
+from memories.store import change, find_memory, restore, save, save_many
 from memories.tags import known_tags
 from memoryconsole.errors import NotFound
 from tests.factories import make_conversation, make_instance, make_memory, make_user, scope_of

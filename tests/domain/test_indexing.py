@@ -13,10 +13,11 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from instances.models import Instance
 from instances.store import InstanceChanges, change_instance, delete_instance
 from memories import indexing, jobs
+from memories.changing_many import change_many
 from memories.deletion import delete_memory
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.models import Chunk, Embedding, Memory, MemoryVersion
-from memories.store import change, change_many, restore, save, save_many
+from memories.store import change, restore, save, save_many
 from memories.vocabulary import EmbeddingState
 from memoryconsole.inputs import read
 from tests.domain.looking import embed, in_another_connection, until_somebody_waits

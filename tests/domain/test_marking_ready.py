@@ -10,11 +10,12 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from instances.models import Instance
 from memories import jobs
+from memories.changing_many import change_many
 from memories.draft import MemoryChanges
 from memories.embedding.backfill import ask_for_embedding, try_failed_again
 from memories.embedding.storing import Missing, mark_failed, mark_pending, mark_ready
 from memories.models import Embedding, Memory
-from memories.store import change, change_many
+from memories.store import change
 from tests.domain.looking import embed, find, in_another_connection, states, texts, vectors, while_writing
 from tests.factories import make_instance, make_memories, make_memory, scope_of
 

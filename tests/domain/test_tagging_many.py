@@ -6,9 +6,9 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.access import Scope
 from instances.models import Instance
+from memories.changing_many import change_many
 from memories.chunking import word_count
 from memories.models import MAX_TAGS, AuditEntry, Chunk, Memory, MemoryVersion
-from memories.store import change_many
 from memoryconsole.errors import Invalid
 from tests.domain.looking import find, texts
 from tests.factories import make_instance, make_memories, make_memory, scope_of

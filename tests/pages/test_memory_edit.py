@@ -8,7 +8,7 @@ from django.test import Client
 
 from instances.models import Instance
 from memories.draft import MemoryChanges
-from memories.forms import values_of
+from memories.forms.editing import values_of
 from memories.models import AuditEntry, Memory, MemoryVersion
 from memories.store import change
 from tests.factories import make_memory, scope_of

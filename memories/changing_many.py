@@ -1,0 +1,88 @@
+"""The same change for many memories at once, with a few statements for all of them."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from accounts.access import Scope
+from memories import audit, indexing, versions
+from memories.inserting import array_of
+from memories.models import MAX_TAGS, Memory
+from memories.store import locked
+from memories.versions import Cause
+from memoryconsole.errors import Invalid
+
+SET_AT_ONCE = frozenset({"category", "role", "importance", "pinned"})
+
+
+def change_many(
+    scope: Scope, ids: Sequence[UUID], fields: dict[str, Any], *, add_tag: str = "", remove_tag: str = ""
+) -> int:
+    """The same change for many memories, all or none; those that are like that already stay as they are."""
+    scope.require_write()
+    changed: list[UUID] = []
+    with transaction.atomic():
+        for start in range(0, len(ids), 500):
+            held = list(locked(scope, ids[start : start + 500]))
+            done = [*_set_all(scope, held, fields), *_tag_all(scope, held, add_tag, remove_tag)]
+            changed += dict.fromkeys(done)
+        if changed:
+            named = sorted(fields) + (["tags"] if add_tag or remove_tag else [])
+            audit.record(scope, "changed", changed, fields=named)
+    return len(changed)
+
+
+def _set_all(scope: Scope, memories: Sequence[Memory], fields: dict[str, Any]) -> list[UUID]:
+    """A few statements for all of them: what is set says nothing that would have to be cut into words."""
+    assert fields.keys() <= SET_AT_ONCE
+    differing = [memory for memory in memories if any(getattr(memory, name) != fields[name] for name in fields)]
+    if not differing:
+        return []
+    ids = [memory.id for memory in differing]
+    if not versions.VERSIONED.isdisjoint(fields):
+        versions.keep_many(scope, differing, Cause("bulk change"))
+    Memory.objects.filter(instance=scope.instance, id__in=ids).update(**fields, updated_at=timezone.now())
+    if "category" in fields:
+        indexing.move_to_category(scope, ids, fields["category"])
+        for memory in differing:
+            memory.category = fields["category"]
+    return ids
+
+
+def _tag_all(scope: Scope, memories: Sequence[Memory], add: str, remove: str) -> list[UUID]:
+    """As few statements, although a tag is among the words that a memory is found by. It leaves no version."""
+    differing = []
+    for memory in memories:
+        tags = _tagged(memory, add, remove)
+        if tags != memory.tags:
+            memory.tags = tags
+            differing.append(memory)
+    if not differing:
+        return []
+    ids = [memory.id for memory in differing]
+    named: dict[str, Any] = {"instance": scope.instance.id, "now": timezone.now(), "ids": ids}
+    named["tags"] = [array_of(memory.tags) for memory in differing]
+    with connection.cursor() as cursor:
+        cursor.execute(SET_TAGS, named)
+    indexing.describe_again(scope, differing)
+    return ids
+
+
+# The tags of each as text: an array of arrays has the same number of elements in every one of them.
+SET_TAGS = """
+UPDATE memories_memory m SET tags = new.tags::character varying[], updated_at = %(now)s
+FROM unnest(%(ids)s::uuid[], %(tags)s::text[]) AS new (id, tags)
+WHERE m.instance_id = %(instance)s AND m.id = new.id
+"""
+
+
+def _tagged(memory: Memory, add: str, remove: str) -> list[str]:
+    tags = [tag for tag in memory.tags if tag != remove]
+    if add and add not in tags:
+        tags.append(add)
+    if len(tags) > max(MAX_TAGS, len(memory.tags)):
+        raise Invalid({"tag": [f"A memory has at most {MAX_TAGS} tags, and one of these has as many."]})
+    return tags
