@@ -10,6 +10,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from django.db import connection
@@ -59,10 +60,14 @@ class Known:
         self.stems = Counter(sample.replace("'", "").split())
         self.lines = "\n".join(["", *self.stems, ""])
 
-    def accented(self, bare: str) -> list[str]:
-        """The stems of which this is left without accents."""
-        as_long = re.findall(rf"^.{{{len(bare)}}}$", self.lines, re.MULTILINE)
-        return [stem for stem in as_long if not stem.isascii() and stem.translate(BARE) == bare]
+    @cached_property
+    def accented(self) -> Mapping[str, Sequence[str]]:
+        """The stems that have accents, by what is left without them."""
+        found: dict[str, list[str]] = {}
+        for stem in () if self.lines.isascii() else self.stems:
+            if not stem.isascii():
+                found.setdefault(stem.translate(BARE), []).append(stem)
+        return found
 
     def like(self, text: str) -> list[str]:
         """The stems that begin or go on like it, or begin with its second letter and then its first."""
@@ -105,7 +110,7 @@ class Word:
     def unaccented(self, known: Known) -> list[str]:
         """The most common stem that it is without the accents; what is typed without any is mostly meant with them."""
         typed = [spelling for spelling in self.written if spelling.isascii()]
-        found = {stem for spelling in typed for stem in known.accented(spelling)}
+        found = {stem for spelling in typed for stem in known.accented.get(spelling, ())}
         return sorted(found, key=lambda stem: (-known.stems[stem], stem))[:1]
 
     def near(self, known: Known) -> list[str]:
