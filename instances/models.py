@@ -69,10 +69,11 @@ class Instance(models.Model):
     # The model behind the vectors that search uses now, and which generation of them that is.
     embedding_model = models.CharField(max_length=100, blank=True, default="")
     embedding_generation = models.SmallIntegerField(default=1)
-    # The generation that has a vector index of its own, 0 for none; up to which chunk; and how many of the nearest the
-    # index is asked for, 0 if it finds too little to be used.
+    # The generation that has a vector index of its own, 0 for none; up to which chunk; how many numbers of each vector;
+    # and how many of the nearest the index is asked for, 0 if it finds too little to be used.
     indexed_generation = models.SmallIntegerField(default=0)
     indexed_up_to = models.UUIDField(null=True, blank=True)
+    indexed_dimensions = models.PositiveSmallIntegerField(default=0)
     indexed_depth = models.PositiveSmallIntegerField(default=0)
     openai_key = EncryptedTextField(blank=True, default="")
     openai_key_last4 = models.CharField(max_length=4, blank=True, default="")

@@ -17,7 +17,7 @@ from procrastinate.contrib.django import app
 from accounts.access import Scope
 from memories.learning.differences import differences
 from memories.models import LISTED, DuplicatePair, Job, Memory
-from memories.search.sketches import index_of, nearest
+from memories.search.vectors_sql import OWN, index_of, nearest
 from memories.vocabulary import EmbeddingState
 from memoryconsole.ids import parse_id
 
@@ -132,7 +132,7 @@ def _batch(scope: Scope, after: UUID | None) -> list[UUID]:
 def _pairs(scope: Scope, ids: Sequence[UUID], threshold: float) -> dict[tuple[UUID, UUID], float]:
     """Each pair once, the older memory first, with its cosine."""
     instance = scope.instance
-    statement = PAIRS.format(near=nearest(index_of(instance), "own.bits", NEIGHBOURHOOD), nearest=NEAREST)
+    statement = PAIRS.format(near=nearest(index_of(instance), OWN, NEIGHBOURHOOD), nearest=NEAREST)
     named: dict[str, Any] = {
         "instance": instance.id,
         "generation": instance.embedding_generation,

@@ -24,9 +24,9 @@ from memories.search.passing import count_passing
 from memories.search.query import Phrase, Query, read_query
 from memories.search.sharing import SharedHit, origins, search_shared
 from memories.search.sizes import ALL_WORDS_UP_TO, EXACT_UP_TO, LARGE, MIDDLE, SCOPED, SOME, WHOLE, WIDE
-from memories.search.sketches import index_of
 from memories.search.spelling import Meant, corrected_query, similar_words
 from memories.search.statement import PLANNING, statement
+from memories.search.vectors_sql import index_of
 from memories.search.words_sql import WORD_BUDGET
 from memoryconsole.postgres.halfvec import HalfVector
 from memoryconsole.reading import row_of
@@ -46,9 +46,9 @@ COMMON, COMMON_OFFLINE = 0.4, 0.0
 RERANK, RERANK_PER_ROOT, RERANK_STEP = 600, 6, 200
 # As many of the nearest a vector index collects at a time, if it is not asked for fewer.
 AT_FIRST = 400
-# Filters are wide when they leave more than one in so many. Narrow ones leave less: it is cheaper to begin with that,
-# unless it is much of a small instance.
-WIDE_ONE_IN, NARROW_ONE_IN, MUCH_ONE_IN = 10, 25, 4
+# Filters are wide when they leave more than one in so many, and enough for those near the query to be among the first
+# that are asked. Narrow ones leave less: it is cheaper to begin with that, unless it is much of a small instance.
+WIDE_ONE_IN, WIDE_FROM, NARROW_ONE_IN, MUCH_ONE_IN = 10, 5_000, 25, 8
 
 
 class Found(NamedTuple):
@@ -293,7 +293,7 @@ def _form(
 
 def _narrowed(allowed: str, sizes: Lengths, parameters: dict[str, Any]) -> tuple[str, Narrowing]:
     """By how many the filters leave."""
-    wide, narrow = sizes.all // WIDE_ONE_IN, max(EXACT_UP_TO, sizes.all // NARROW_ONE_IN)
+    wide, narrow = max(WIDE_FROM, sizes.all // WIDE_ONE_IN), max(EXACT_UP_TO, sizes.all // NARROW_ONE_IN)
     passing = count_passing(allowed, parameters, at_most=max(narrow, wide) + 1)
     if passing > narrow:
         return (WIDE, each_if(allowed)) if passing > wide else (SOME, only(allowed))

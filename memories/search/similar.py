@@ -13,12 +13,12 @@ from memories.models import LISTED, Memory
 from memories.search.hybrid import plan, reranked
 from memories.search.narrowing import each_if
 from memories.search.sizes import EXACT_UP_TO
-from memories.search.sketches import index_of, nearest
+from memories.search.vectors_sql import OWN, index_of, nearest
 
 # A very long memory is compared by its first pieces.
 OWN_PIECES = 8
 
-# A sign per dimension finds the neighbourhood, the full vectors put it in order. The neighbourhood of a small instance
+# Sketches or an index find the neighbourhood, the full vectors put it in order. The neighbourhood of a small instance
 # is all of it.
 NEAREST = """
 WITH own AS MATERIALIZED (
@@ -57,7 +57,7 @@ def similar(scope: Scope, memory: Memory, limit: int = 5) -> list[tuple[Memory, 
         length = plan(scope, cursor).all
         most = EXACT_UP_TO if length <= EXACT_UP_TO else reranked(length)
         may_be_read = each_if(as_sql(rows, parameters)).of("e.memory_id")
-        sql = NEAREST.format(own_pieces=OWN_PIECES, near=nearest(index_of(instance), "own.bits", most, may_be_read))
+        sql = NEAREST.format(own_pieces=OWN_PIECES, near=nearest(index_of(instance), OWN, most, may_be_read))
         cursor.execute(sql, parameters)
         cosines = dict(cursor.fetchall())
     found = {row.id: row for row in rows.filter(id__in=cosines)} if cosines else {}

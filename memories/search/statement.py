@@ -12,7 +12,16 @@ from functools import lru_cache
 from memories.models import Memory
 from memories.search.narrowing import Narrowing
 from memories.search.sizes import SCOPED, WHOLE, WIDE
-from memories.search.sketches import SCANNED, VectorIndex, indexed, lost, near, nearest, since
+from memories.search.vectors_sql import (
+    SCANNED,
+    Point,
+    VectorIndex,
+    lost,
+    near_by_index,
+    near_by_scan,
+    nearest,
+    since,
+)
 from memories.search.words_sql import KEYWORD_DEPTH, MERGED_DEPTH, NO_WORDS, POINT, SCOPE, UNSPACED, word_list
 from memoryconsole.reading import columns_of
 
@@ -23,9 +32,9 @@ VECTOR_DEPTH = 70
 # What so many of the nearest have in common tells none of them from the others; what fewer have in common is what the
 # query asks for. Every fourth of them is enough to know it.
 COMMON_DEPTH, COMMON_STEP = 100, 4
-# Under wide filters so many times as many are looked at as are put in order, and so many of them should pass. An index
-# is asked for more than that.
-WIDE_NEAR, ENOUGH, WIDE_DEPTH = 2, 300, 400
+# Under wide filters so many times as many are looked at by their sketches as are put in order, and so many of them
+# should pass. Of what an index finds fewer are enough, because it goes by the vectors themselves.
+WIDE_NEAR, ENOUGH, ENOUGH_INDEXED = 2, 300, 150
 
 
 # How much there is to search, and how to do it in this transaction. The form of the statement is chosen by counting, so
@@ -73,7 +82,7 @@ VECTORS_OF = """
 SKETCH = """
 sketch AS MATERIALIZED (SELECT memories_sketch(wanted)::bit(1536) AS wanted FROM point),
 """
-WANTED = "(SELECT wanted FROM sketch)"
+WANTED = Point("(SELECT wanted FROM point)", "(SELECT wanted FROM sketch)")
 ROUGH = """
 rough AS MATERIALIZED ({nearest}),
 """
@@ -298,12 +307,12 @@ def _rough(form: str, narrowing: Narrowing, rerank: int, index: VectorIndex | No
     narrowed = narrowing.of("e.memory_id")
     if form != WIDE:
         return SKETCH + ROUGH.format(nearest=nearest(index, WANTED, rerank, narrowed))
-    missing = TOO_FEW.format(enough=ENOUGH)
+    missing = TOO_FEW.format(enough=ENOUGH_INDEXED if index else ENOUGH)
     if index:
         missing = f"({missing} OR {lost(index, WANTED)})"
     return SKETCH + ROUGH_WIDE.format(
-        found=near(indexed(index), WANTED, max(index.depth, WIDE_DEPTH), narrowed) if index else NOTHING,
-        later=near(since(index), WANTED, rerank if index else WIDE_NEAR * rerank),
+        found=near_by_index(index, WANTED, index.depth, narrowed) if index else NOTHING,
+        later=near_by_scan(since(index), WANTED, rerank if index else WIDE_NEAR * rerank),
         narrowed=narrowing.of("near.memory_id"),
-        all_of_them=near(SCANNED, WANTED, rerank, f"{missing} AND {narrowing.all_of_them}"),
+        all_of_them=near_by_scan(SCANNED, WANTED, rerank, f"{missing} AND {narrowing.all_of_them}"),
     )

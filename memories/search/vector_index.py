@@ -3,7 +3,7 @@
 It holds the chunks that are there when it is built; adding to it would make every insert many times slower. Later
 ones are scanned beside it, and when they are a fifth of all, it is built anew. An index loses a neighbour now and then,
 how often depends on the vectors. So it is tried out on the instance's own, and used only if it finds what a scan finds.
-A search that gets lost in it altogether is noticed when it happens (`sketches.py`).
+A search that gets lost in it altogether is noticed when it happens (`vectors_sql.py`).
 """
 
 from collections.abc import Sequence
@@ -21,21 +21,24 @@ from memories.filters import Filters
 from memories.listing import lengths
 from memories.search.hybrid import find
 from memories.search.query import Query
-from memories.search.sketches import INDEXED, SCANNED, VectorIndex, indexed, since
+from memories.search.vectors_sql import INDEXED, PART, SCANNED, VectorIndex, indexed, since
 
-WORTH_INDEXING = 50_000
+WORTH_INDEXING = 20_000
 BUILT_ANEW_AT_ONE_IN = 5
 # An index that does not fit into memory while it is built takes more than twice as long.
-MB_PER_THOUSAND, MOST_MB = 2, 1024
+BYTES_PER_LINKS, BYTES_PER_NUMBER, MOST_MB = 1_000, 2, 1024
 # How many of the nearest it may be asked for. More are not asked for once it finds nearly all of what a scan finds, or
 # when they find next to no more.
-DEPTHS = (250, 400, 1_000, 2_000)
+DEPTHS = (200, 400, 1_000, 2_000)
 TRIED_WITH, NEAREST = 200, 20
+# What models make; shorter vectors are filled up with zeros.
+LENGTHS = (384, 512, 768, 1024, 1536)
 NEARLY_ALL, AT_LEAST, NEXT_TO_NOTHING = 0.998, 0.995, 0.001
 
 CREATE = f"""
 CREATE INDEX CONCURRENTLY IF NOT EXISTS {{name}} ON memories_embedding
-USING hnsw (bits bit_hamming_ops) WITH (m = 24, ef_construction = 200) WHERE {INDEXED}
+USING hnsw (({PART.replace("{vector}", "vector")}) halfvec_cosine_ops) WITH (m = 16, ef_construction = 200)
+WHERE {INDEXED}
 """
 IS_VALID = """
 SELECT i.indisvalid FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid WHERE c.relname = %s
@@ -47,8 +50,8 @@ FROM pg_settings WHERE name = 'maintenance_work_mem'
 """
 OWN = "SELECT relname FROM pg_class WHERE relkind = 'i' AND starts_with(relname, %s)"
 OF_NOBODY = """
-SELECT relname FROM pg_class WHERE relkind = 'i' AND starts_with(relname, 'embedding_of_') AND NOT EXISTS (
-    SELECT FROM instances_instance i WHERE starts_with(relname, 'embedding_of_' || replace(i.id::text, '-', ''))
+SELECT relname FROM pg_class WHERE relkind = 'i' AND starts_with(relname, 'vectors_of_') AND NOT EXISTS (
+    SELECT FROM instances_instance i WHERE starts_with(relname, 'vectors_of_' || replace(i.id::text, '-', ''))
 )
 """
 LAST = f"SELECT chunk_id FROM memories_embedding WHERE {SCANNED} ORDER BY chunk_id DESC LIMIT 1"
@@ -66,7 +69,7 @@ def is_due(scope: Scope) -> bool:
     instance = scope.instance
     if instance.indexed_up_to is None or instance.indexed_generation != instance.embedding_generation:
         return True
-    index = VectorIndex(instance.id, instance.embedding_generation, instance.indexed_up_to, 0)
+    index = VectorIndex(instance.id, instance.embedding_generation, instance.indexed_up_to, dimensions=0, depth=0)
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT count(*) FROM memories_embedding WHERE {since(index)}", _named(instance))
         return bool(cursor.fetchone()[0] * BUILT_ANEW_AT_ONE_IN > lengths(scope).all)
@@ -80,33 +83,46 @@ def build_index(scope: Scope) -> None:
         last = cursor.fetchone()
     if last is None:
         return
-    index = VectorIndex(instance.id, instance.embedding_generation, last[0], 0)
-    name = _name(instance, f"{index.generation}_{index.up_to.hex[-8:]}")
+    index = VectorIndex(instance.id, instance.embedding_generation, last[0], dimensions=0, depth=0)
+    some = _some(index)
+    index = index._replace(dimensions=length_of([vector for _, vector in some]))
+    name = _name(instance, f"{index.generation}_{index.up_to.hex[-8:]}_{index.dimensions}")
     create = CREATE.format(name=name, **index._asdict())
+    size = BYTES_PER_LINKS + BYTES_PER_NUMBER * index.dimensions
     try:
-        _create(name, create, min(lengths(scope).all * MB_PER_THOUSAND // 1000, MOST_MB))
+        _create(name, create, min(lengths(scope).all * size // 2**20 + 1, MOST_MB))
     except OperationalError:  # there is not as much memory that processes can share
         _create(name, create)
-    depth = _depth(scope, index)
-    _note(instance, index.generation, index.up_to, depth)
-    _drop(OWN, [_name(instance)], keep=name if depth else "")
+    index = index._replace(depth=_depth(scope, index, some))
+    Instance.objects.filter(id=instance.id).update(**noted(index))
+    _drop(OWN, [_name(instance)], keep=name if index.depth else "")
 
 
 def give_up_index(scope: Scope) -> None:
-    _note(scope.instance, 0, None, 0)
+    Instance.objects.filter(id=scope.instance.id).update(indexed_generation=0, indexed_up_to=None, indexed_depth=0)
     _drop(OWN, [_name(scope.instance)])
 
 
-def _note(instance: Instance, generation: int, up_to: UUID | None, depth: int) -> None:
-    rows = Instance.objects.filter(id=instance.id)
-    rows.update(indexed_generation=generation, indexed_up_to=up_to, indexed_depth=depth)
+def noted(index: VectorIndex) -> dict[str, Any]:
+    """What an instance says of its index."""
+    return {f"indexed_{name}": value for name, value in index._asdict().items() if name != "instance"}
 
 
-def _depth(scope: Scope, index: VectorIndex) -> int:
-    """Of how many the index has to be asked for to find what a scan finds; 0 if it finds too little of it."""
+def _some(index: VectorIndex) -> list[tuple[UUID, list[float]]]:
+    """Memories with their vectors."""
     with connection.cursor() as cursor:
         cursor.execute(SOME.format(indexed=indexed(index), some=TRIED_WITH))
-        some = cursor.fetchall()
+        return list(cursor.fetchall())
+
+
+def length_of(vectors: Sequence[Sequence[float]]) -> int:
+    """How many of their numbers mean something, as models have them."""
+    used = max((place for vector in vectors for place, number in enumerate(vector, 1) if number), default=0)
+    return next(length for length in LENGTHS if length >= used)
+
+
+def _depth(scope: Scope, index: VectorIndex, some: Sequence[tuple[UUID, Sequence[float]]]) -> int:
+    """Of how many the index has to be asked for to find what a scan finds; 0 if it finds too little of it."""
     wanted = [_cosines(scope, memory, vector, index) for memory, vector in some]
     shares: dict[int, float] = {}
     for depth in DEPTHS:
@@ -123,7 +139,8 @@ def _depth(scope: Scope, index: VectorIndex) -> int:
 def _cosines(scope: Scope, memory: UUID, vector: Sequence[float], index: VectorIndex) -> list[float]:
     """Of the nearest others, found as a search would find them if the instance had this index."""
     instance = copy(scope.instance)
-    instance.indexed_generation, instance.indexed_up_to, instance.indexed_depth = index[1:]
+    for name, value in noted(index).items():
+        setattr(instance, name, value)
     hits, _ = find(replace(scope, instance=instance), Query("x"), Filters(), "vector", vector, NEAREST + 1, 0)
     return [hit.found.similarity or 0 for hit in hits if hit.memory.id != memory][:NEAREST]
 
@@ -164,4 +181,4 @@ def _named(instance: Instance) -> dict[str, Any]:
 
 
 def _name(instance: Instance, of: str = "") -> str:
-    return f"embedding_of_{instance.id.hex}_{of}"
+    return f"vectors_of_{instance.id.hex}_{of}"

@@ -39,3 +39,4 @@ def searched_as(size: str, monkeypatch: pytest.MonkeyPatch) -> None:
     exact, all_words = SIZES[size]
     monkeypatch.setattr(searching, "EXACT_UP_TO", exact)
     monkeypatch.setattr(searching, "ALL_WORDS_UP_TO", all_words)
+    monkeypatch.setattr(searching, "WIDE_FROM", 0)

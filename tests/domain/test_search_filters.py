@@ -23,8 +23,8 @@ from memories.models import Embedding, Memory
 from memories.search import hybrid as searching
 from memories.search import statement
 from memories.search.hybrid import search
-from memories.search.sketches import VectorIndex
-from memories.search.vector_index import CREATE
+from memories.search.vector_index import CREATE, noted
+from memories.search.vectors_sql import VectorIndex
 from memories.store import save_many
 from memories.vocabulary import Category, Role
 from memoryconsole.inputs import read
@@ -50,12 +50,11 @@ def with_index(bot: Instance, size: str) -> Instance:
     transaction can."""
     if size == "huge":
         chunks = sorted(Embedding.objects.filter(instance=bot).values_list("chunk_id", flat=True))
-        index = VectorIndex(bot.id, 1, chunks[len(chunks) * 2 // 3], 400)
+        index = VectorIndex(bot.id, 1, chunks[len(chunks) * 2 // 3], dimensions=384, depth=400)
         with connection.cursor() as cursor:
             cursor.execute("DROP INDEX IF EXISTS index_of_test")
             cursor.execute(CREATE.replace("CONCURRENTLY", "").format(name="index_of_test", **index._asdict()))
-        noted = {"indexed_generation": 1, "indexed_up_to": index.up_to, "indexed_depth": index.depth}
-        Instance.objects.filter(id=bot.id).update(**noted)
+        Instance.objects.filter(id=bot.id).update(**noted(index))
         bot.refresh_from_db()
     return bot
 

@@ -8,6 +8,8 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
+from hypothesis import given
+from hypothesis import strategies as st
 
 from instances.models import Instance
 from instances.store import delete_instance
@@ -16,7 +18,7 @@ from memories.deletion import delete_memory
 from memories.embedding.backfill import embed_pending
 from memories.filters import Filters
 from memories.models import Memory
-from memories.search import sketches, statement, vector_index
+from memories.search import statement, vector_index, vectors_sql
 from memories.search.hybrid import search
 from memories.search.narrowing import each_if
 from memories.search.similar import similar
@@ -58,7 +60,7 @@ def index_states(instance: Instance) -> dict[str, bool]:
         cursor.execute(
             "SELECT relname, indisvalid FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid"
             " WHERE starts_with(relname, %s)",
-            [f"embedding_of_{instance.id.hex}"],
+            [f"vectors_of_{instance.id.hex}"],
         )
         return dict(cursor.fetchall())
 
@@ -99,11 +101,42 @@ def test_only_large_instances_get_one() -> None:
 def test_search_uses_it_with_and_without_filters() -> None:
     large = filled("large", 8)
     Memory.objects.filter(instance=large).update(category="fact")
-    assert "embedding_of" not in plans(large)
+    assert "vectors_of" not in plans(large)
     build()
     used = plans(large)
-    assert used.count("Index Scan using embedding_of") == 2
+    assert used.count("Index Scan using vectors_of") == 2
     assert used.count("Index Only Scan using embedding_sample") == 2, "which tells whether a search got lost"
+
+
+def test_it_holds_as_much_of_a_vector_as_the_model_makes() -> None:
+    large = filled("large", 8)
+    build()
+    (short,) = index_states(large)
+    assert "(subvector(vector, 1, 384))::halfvec(384)" in definition(short)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE memories_embedding SET vector = l2_normalize(vector + array_fill(0.01, ARRAY[1536])::halfvec)"
+        )
+    Instance.objects.filter(id=large.id).update(indexed_generation=0)
+    build()
+    (long,) = index_states(large)
+    assert "(subvector(vector, 1, 1536))::halfvec(1536)" in definition(long)
+    assert len(found(large)) == 8
+    assert "Index Scan using vectors_of" in plans(large)
+
+
+def definition(index: str) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_get_indexdef(%s::regclass)", [index])
+        return str(cursor.fetchone()[0])
+
+
+@given(used=st.integers(1, 1536))
+def test_of_the_usual_lengths_it_takes_the_least_that_loses_nothing(used: int) -> None:
+    length = vector_index.length_of([[0.0] * 1536, [0.0] * (used - 1) + [0.5] + [0.0] * (1536 - used)])
+    assert length in vector_index.LENGTHS
+    assert length >= used
+    assert all(shorter < used for shorter in vector_index.LENGTHS if shorter < length)
 
 
 def test_what_comes_later_is_found_beside_it() -> None:
@@ -124,14 +157,14 @@ def test_a_search_that_gets_lost_in_it_is_answered_by_a_scan(monkeypatch: pytest
     embed_pending(scope_of(large))
     build()
     # What the index is made to find, and everything in the sample: one in 64 of nine would be nobody.
-    monkeypatch.setattr(sketches, "INDEXED", f"{sketches.INDEXED} AND e.memory_id = '{far.id}'")
-    monkeypatch.setattr(sketches, "LOST", sketches.LOST.replace(sketches.SAMPLED, "true"))
+    monkeypatch.setattr(vectors_sql, "INDEXED", f"{vectors_sql.INDEXED} AND e.memory_id = '{far.id}'")
+    monkeypatch.setattr(vectors_sql, "LOST", vectors_sql.LOST.replace(vectors_sql.SAMPLED, "true"))
     statement.statement.cache_clear()  # the trial has asked already
     everything = {f"Tea number {n}" for n in range(8)} | {far.content}
     assert found(large) == found(large, min_importance=1) == everything
     tea = Memory.objects.get(instance=large, content="Tea number 0")
     assert {near.content for near, _ in similar(scope_of(large), tea, 20)} == everything - {tea.content}
-    monkeypatch.setattr(sketches, "LOST", "false")
+    monkeypatch.setattr(vectors_sql, "LOST", "false")
     statement.statement.cache_clear()
     assert found(large) == {far.content}, "as it would be otherwise"
 
@@ -184,7 +217,7 @@ def test_it_is_asked_for_as_few_as_find_everything(monkeypatch: pytest.MonkeyPat
 
 def test_under_wide_filters_it_is_asked_for_more_than_have_to_pass() -> None:
     """Or everything would be scanned as well, every time."""
-    index = sketches.VectorIndex(uuid4(), 1, uuid4(), depth=min(vector_index.DEPTHS))
+    index = vectors_sql.VectorIndex(uuid4(), 1, uuid4(), dimensions=384, depth=min(vector_index.DEPTHS))
     wide = statement.statement(
         mode="vector",
         form=WIDE,
@@ -196,7 +229,7 @@ def test_under_wide_filters_it_is_asked_for_more_than_have_to_pass() -> None:
     )
     asked_for = re.search(r"found AS MATERIALIZED \(.*?LIMIT (\d+)", wide, re.DOTALL)
     assert asked_for
-    assert int(asked_for[1]) > statement.ENOUGH
+    assert int(asked_for[1]) > statement.ENOUGH_INDEXED
 
 
 @pytest.mark.parametrize(("at_least", "depth"), [(0.5, 8), (0.9, 0)])
@@ -250,7 +283,7 @@ def test_an_instance_that_is_deleted_leaves_none() -> None:
 
 
 def test_memory_is_borrowed_for_the_build_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_index, "MB_PER_THOUSAND", 40_000)
+    monkeypatch.setattr(vector_index, "BYTES_PER_LINKS", 40 * 2**20)
     large = filled("large", 8)
     seen = []
 
@@ -262,8 +295,8 @@ def test_memory_is_borrowed_for_the_build_alone(monkeypatch: pytest.MonkeyPatch)
     before = memory_for_builds()
     with connection.execute_wrapper(look):
         build()
-    assert (seen, memory_for_builds()) == (["320MB"], before)
-    assert before != "320MB"
+    assert (seen, memory_for_builds()) == (["321MB"], before)
+    assert before != "321MB"
     assert list(index_states(large).values()) == [True]
 
 
