@@ -8,7 +8,15 @@ from typing import Any
 
 REDACTED = "[redacted {}]"
 
-_NAMES = "password|passwd|passphrase|api[_ -]?key|secret[_ -]?key|client[_ -]?secret"
+# What a secret is called: whatever follows it is one, or only what looks like one.
+_NAMES = (
+    *("password", "passwd", "passphrase", "api[_ -]?key", "secret[_ -]?key", "client[_ -]?secret", "passwort"),
+    *("kennwort", "mot de passe", "contraseña", "senha", "wachtwoord", "hasło", "şifre", "parola", "пароль"),
+    *("密码", "密碼", "パスワード", "비밀번호"),
+)
+_VAGUE_NAMES = ("token", "secret", "credential")
+# It may be the name in a JSON document, or end in a colon of another width.
+_IS = r"[\"']?\s*[:=：]\s*[\"']?"
 # What stands there already instead of one: a text is scrubbed again whenever it is edited, merged or imported.
 _REPLACED = r"\[redacted [A-Za-z ]+\]"
 _SHAPES = [
@@ -22,15 +30,18 @@ _SHAPES = [
     ("token", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
     ("bearer token", r"(?i)(?<=\bbearer )[A-Za-z0-9._~+/-]{16,}=*"),
     ("password", r"(?i)(?<=://)[^\s:/@]+:[^\s@/]+(?=@)"),
-    ("password", rf"(?i)\b(?:{_NAMES})\s*[:=]\s*[\"']?(?P<secret>(?!{_REPLACED})[^\s\"',;]{{6,}})"),
+    ("password", r"(?i)(?<=authorization: basic )[A-Za-z0-9+/]{8,}=*"),
+    ("password", rf"(?i)(?:{'|'.join(_NAMES)}){_IS}(?P<secret>(?!{_REPLACED})[^\s\"',;]{{6,}})"),
+    ("token", rf"(?i)(?:{'|'.join(_VAGUE_NAMES)}){_IS}(?P<secret>(?=[^\s\"',;]*\d)[A-Za-z0-9._~+/=-]{{16,}})"),
 ]
 _PATTERNS = [(name, re.compile(shape)) for name, shape in _SHAPES]
 
 # One quick test most texts fail: without any of these, in any case, there is nothing to look for.
 _HINTS = (
     *("private key", "mc_", "sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_"),
-    *("ghr_", "github_pat_", "xox", "aiza", "eyj", "bearer ", "://", "passw", "passphrase", "api_key", "api-key"),
-    *("api key", "apikey", "secret"),
+    *("ghr_", "github_pat_", "xox", "aiza", "eyj", "bearer ", "basic ", "://", "api_key", "api-key"),
+    *("api key", "apikey"),
+    *(name for name in (*_NAMES, *_VAGUE_NAMES) if "?" not in name),
 )
 
 

@@ -31,8 +31,39 @@ def test_a_password_in_words_or_in_an_address_is_replaced() -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('{"user": "bob", "password": "', '", "host": "db"}'),
+        ("DB_PASSWORD=", " ./start"),
+        ("userPassword: '", "'"),
+        ("Das Passwort: ", ", sagte er."),
+        ("Mot de passe : ", ""),
+        ("La contraseña: ", ""),
+        ("Пароль: ", ""),
+        ("密码：", ""),
+        ("client_secret=", ""),
+    ],
+)
+def test_a_password_is_known_by_its_name_in_documents_settings_and_other_languages(before: str, after: str) -> None:
+    assert scrub(f"{before}hunter2000{after}")[0] == f"{before}[redacted password]{after}"
+
+
+@pytest.mark.parametrize("name", ["access_token", "Secret", "X-Auth-Token", '"refreshToken"'])
+def test_a_token_is_known_by_its_name_and_its_looks(name: str) -> None:
+    token = "q7" + "Zr-9" * 5
+    assert scrub(f"{name}: {token}")[0] == f"{name}: [redacted token]"
+
+
+def test_a_password_in_a_header_is_replaced() -> None:
+    assert scrub("Authorization: Basic " + "Ym9iOmh1bnRlcg==")[0] == "Authorization: Basic [redacted password]"
+
+
+@pytest.mark.parametrize(
     "text",
     [
+        "The token: a small silver coin from the fair.",
+        "Her secret: responsibilities make her happy.",
+        "Basic understanding of responsibilities is enough.",
         "Bob's office is in Munich.",
         "The password policy requires 12 characters.",
         "Her API key expired, so she asked for a new one.",
