@@ -28,7 +28,7 @@ from memories.paging import name_of_list, read_cursor_as, write_cursor
 from memoryconsole.endpoints import Endpoint, Nothing, Paging, body, query
 from memoryconsole.inputs import read
 from memoryconsole.presenting import Id, When, one_of, when
-from memoryconsole.schema import documented
+from memoryconsole.schema import ErrorJson, documented
 
 
 class ConversationsQuery(Paging):
@@ -172,7 +172,7 @@ class Messages(Endpoint):
         "Append messages to a conversation",
         body=MessageDrafts,
         instance="body",
-        answers={201: MessagesJson},
+        answers={201: MessagesJson, 409: ErrorJson},
     )
     def post(self, request: Request, id: str) -> Response:
         data = body(request)

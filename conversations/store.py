@@ -17,7 +17,7 @@ from accounts.access import Scope
 from conversations import working_memory
 from conversations.models import Conversation, Message, MessageRole
 from memories.learning import follow_up
-from memoryconsole.errors import NotFound
+from memoryconsole.errors import NotFound, Taken
 from memoryconsole.ids import parse_id, uuid7, uuid7_at
 from memoryconsole.inputs import Input, Moment, Perhaps, Text
 from memoryconsole.scrub import scrub
@@ -124,7 +124,8 @@ def open_conversation(scope: Scope, draft: ConversationDraft, *, started_at: dat
 
 def add_messages(scope: Scope, raw_id: object, drafts: Sequence[MessageDraft], *, learn: bool = True) -> list[Message]:
     """Append in the order given. A message whose external id is there already is not stored again, nor one of the same
-    date that says the same: a request that got no answer is sent once more.
+    date that says the same: a request that got no answer is sent once more. An external id that says something else by
+    now stores nothing at all.
 
     What is said while memory is switched off, or not to `learn` from, is never extracted.
     """
@@ -134,6 +135,7 @@ def add_messages(scope: Scope, raw_id: object, drafts: Sequence[MessageDraft], *
         conversation = _held(scope, raw_id)
         known, dated = _known_messages(scope, conversation, drafts), _dated_messages(scope, conversation, drafts)
         answer = [_known_or_built(scope, conversation, draft, known, dated) for draft in drafts]
+        _refuse_other_words(drafts, answer)
         new = list(dict.fromkeys(message for message in answer if message._state.adding))
         for offset, message in enumerate(new, start=1):
             message.position = conversation.message_count + offset
@@ -203,6 +205,17 @@ def _known_or_built(
         return known.setdefault(draft.external_id, built)
     same = dated.get((built.role, built.content, built.created_at))
     return same.pop(0) if same else built
+
+
+def _refuse_other_words(drafts: Sequence[MessageDraft], messages: Sequence[Message]) -> None:
+    """What is there is scrubbed again, because credentials may be known that were not when it was stored."""
+    errors = {
+        f"messages.{place}.externalId": [f"“{draft.external_id}” is there already and says something else."]
+        for place, (draft, message) in enumerate(zip(drafts, messages, strict=True))
+        if draft.external_id and (draft.role, scrub(draft.content)[0]) != (message.role, scrub(message.content)[0])
+    }
+    if errors:
+        raise Taken(errors)
 
 
 def _built(scope: Scope, conversation: Conversation, draft: MessageDraft) -> Message:

@@ -94,6 +94,30 @@ def test_external_id_makes_it_idempotent(api: Caller, conversation: Conversation
     assert said(api.get(url(conversation))) == ["Hello", "Good morning", "One", "Two", "Three", "Four"]
 
 
+@pytest.mark.parametrize("other", [{"content": "One, they said"}, {"role": "assistant"}])
+def test_an_external_id_that_says_something_else_is_refused(
+    other: dict[str, str], api: Caller, conversation: Conversation
+) -> None:
+    one = {"role": "user", "content": "One", "externalId": "a"}
+    two = {"role": "user", "content": "Two"}
+    add(api, conversation, [one])
+    for messages in ([two, {**one, **other}], [{**one, "externalId": "b"}, {**one, "externalId": "b", **other}]):
+        answer = add(api, conversation, messages)
+        assert (answer.status, answer.json["code"]) == (409, "taken")
+        reason = f"“{messages[1]['externalId']}” is there already and says something else."
+        assert answer.json["errors"] == {"messages.1.externalId": [reason]}
+    assert said(api.get(url(conversation))) == ["Hello", "Good morning", "One"]
+
+
+def test_a_credential_that_was_stored_before_it_was_known_as_one_is_the_same_message(
+    api: Caller, conversation: Conversation
+) -> None:
+    secret = {"role": "user", "content": "my password: hunter2hunter2", "externalId": "a"}
+    first = add(api, conversation, [secret])
+    Message.objects.filter(external_id="a").update(content=secret["content"])
+    assert add(api, conversation, [secret]).json["messages"][0]["id"] == first.json["messages"][0]["id"]
+
+
 def test_a_request_that_is_sent_again_is_known_by_its_dates(api: Caller, conversation: Conversation) -> None:
     ok = {"role": "user", "content": "ok", "createdAt": "2026-05-12T15:00:00Z"}
     secret = {"role": "user", "content": "my password: hunter2hunter2", "createdAt": "2026-05-12T15:00:01Z"}
