@@ -6,7 +6,7 @@ from pathlib import Path
 
 # What a container is limited to, by version of the interface; "max" when it is not.
 LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-LEAST_MB, MOST_MB = 128, 2048
+LEAST_MB, MOST_MB = 128, 8192
 
 
 def settings(limits: Sequence[Path] = LIMITS) -> dict[str, str]:

@@ -23,6 +23,7 @@ def test_no_limit_is_the_machine_s(tmp_path: Path) -> None:
     assert settings([file, tmp_path / "absent"]) == settings([])
 
 
-def test_it_never_takes_more_than_two_gigabytes(tmp_path: Path) -> None:
-    megabytes = int(settings([])["shared_buffers"].removesuffix("MB"))
-    assert 128 <= megabytes <= 2048
+def test_it_never_takes_more_than_eight_gigabytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 256 * 2**30 // 4096}
+    monkeypatch.setattr("os.sysconf", pages.__getitem__)
+    assert settings([])["shared_buffers"] == "8192MB"
