@@ -218,8 +218,23 @@ document.addEventListener("htmx:afterSettle", () => {
   left = null;
 });
 
+// A category or a page that is chosen before what was typed is found goes with it, although its link was made before.
+const keepTyped = (detail) => {
+  const form = document.getElementById("filter-form");
+  const url = new URL(detail.path, location.href);
+  const asked = detail.elt.matches("form") ? detail.formData : url.searchParams;
+  const typed = form.elements.search.value.trim();
+  form.elements.category.value = asked.get("category") ?? "";
+  if (typed === (asked.get("search") ?? "").trim()) return;
+  for (const name of ["page", "anchor"]) asked.delete(name);
+  asked.set("search", typed);
+  if (!typed) asked.delete("search");
+  detail.path = url.pathname + url.search;
+};
+
 // A filter that is not set does not belong in the address, and letters are no steps to go back over.
 document.addEventListener("htmx:configRequest", ({ detail }) => {
+  if (detail.elt.closest("[hx-sync^='#filter-form']")) keepTyped(detail);
   if (token()) detail.headers["X-CSRFToken"] = token();
   if (detail.triggeringEvent?.type === "input") detail.headers["X-Typing"] = "true";
   // Without a session a hint is not worth leaving the page, and what is being written on it, for the sign-in.

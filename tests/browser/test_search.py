@@ -3,7 +3,8 @@
 import re
 from typing import Any
 
-from playwright.sync_api import Page, Request, expect
+import pytest
+from playwright.sync_api import Page, Request, Route, expect
 
 from tests.browser.conftest import Console
 from tests.browser.test_accessibility import problems
@@ -82,6 +83,30 @@ def test_a_newer_search_cancels_the_one_before(console: Console, page: Page) -> 
     box.fill("contract")
     expect(page.get_by_text("2 results", exact=True)).to_be_visible()
     assert [url for url in cancelled if "search=tea" in url]
+
+
+@pytest.mark.parametrize("moment", ["typed", "sent"])
+def test_a_category_chosen_before_a_search_is_answered_goes_with_it(console: Console, page: Page, moment: str) -> None:
+    slug = console.instance(f"hasty-{moment}-bot", *MEMORIES)
+    page.goto(f"/memory?instance={slug}")
+    asked: list[str] = []
+
+    def answer_all_but_the_first(route: Route) -> None:
+        asked.append(route.request.url)
+        if len(asked) > 1:
+            route.continue_()
+
+    page.route("**/memory?*", answer_all_but_the_first)
+    box = page.get_by_role("searchbox")
+    if moment == "typed":
+        box.fill("contract")
+    else:
+        with page.expect_request("**/memory?*"):
+            box.fill("contract")
+    page.get_by_role("link", name=re.compile("^Decision")).click()
+    expect(page.get_by_text("1 result", exact=True)).to_be_visible()
+    expect(page).to_have_url(re.compile("search=contract.*category=decision|category=decision.*search=contract"))
+    expect(box).to_have_value("contract")
 
 
 def test_filters_and_enter_keep_the_search(console: Console, page: Page) -> None:
