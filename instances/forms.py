@@ -78,7 +78,6 @@ class SettingsForm(forms.Form):
         max_length=500,
         widget=forms.PasswordInput(attrs={"id": "openai-key", "autocomplete": "off", "placeholder": "sk-…"}),
     )
-    remove_openai_key = forms.BooleanField(required=False)
 
     extraction_messages = _number(
         "extraction_messages", "Messages read at a time", "How many of the latest messages are looked at for new facts."
@@ -142,10 +141,17 @@ class SettingsForm(forms.Form):
         "recall_log_days",
     )
 
-    def __init__(self, data: QueryDict | None = None, *, instance: Instance, is_superadmin: bool) -> None:
+    def __init__(
+        self,
+        data: QueryDict | None = None,
+        *,
+        instance: Instance,
+        is_superadmin: bool,
+        typed: dict[str, Any] | None = None,
+    ) -> None:
         values = {name: getattr(instance, name) for name in self.base_fields if hasattr(instance, name)}
         values |= {"team": instance.team.name, "organisation": instance.team.organisation.name, "openai_key": ""}
-        super().__init__(data, initial=values, auto_id="%s")
+        super().__init__(data, initial=values | (typed or {}), auto_id="%s")
         set_choices(self, "language", [(name, name) for name in languages()])
         if not is_superadmin:
             del self.fields["team"], self.fields["organisation"]
@@ -160,10 +166,11 @@ class SettingsForm(forms.Form):
 
     def changes(self) -> InstanceChanges:
         """Only what was changed, so that a save does not undo somebody else's change of another setting."""
-        values = {name: self.cleaned_data[name] for name in self.changed_data if name != "remove_openai_key"}
-        if self.cleaned_data["remove_openai_key"]:
-            values["openai_key"] = ""
-        return read(InstanceChanges, values)
+        return read(InstanceChanges, {name: self.cleaned_data[name] for name in self.changed_data})
+
+    def as_typed(self) -> dict[str, Any]:
+        """What stands in the fields, for a form that has not been judged yet; a key is not sent back."""
+        return {name: self[name].value() for name in self.fields if name != "openai_key"}
 
 
 class DeleteForm(forms.Form):

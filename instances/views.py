@@ -13,7 +13,14 @@ from accounts.pages import ConsoleRequest, actor_of, render_part, superadmins_on
 from instances.forms import DeleteForm, NewInstanceForm, SettingsForm
 from instances.listing import contents_of, demo_instances, free_slug, list_instances
 from instances.providers import provider_for, why_key_fails
-from instances.store import NOT_A_KEY, change_instance, create_instance, delete_instance, looks_like_key
+from instances.store import (
+    NOT_A_KEY,
+    InstanceChanges,
+    change_instance,
+    create_instance,
+    delete_instance,
+    looks_like_key,
+)
 from instances.warnings import warnings_for
 from memoryconsole.connections import release_connection
 from memoryconsole.counting import counted
@@ -56,6 +63,8 @@ def settings_of_picked(request: ConsoleRequest) -> HttpResponse:
 def instance_settings(request: ConsoleRequest, slug: str) -> HttpResponse:
     scope = _open(request, slug)
     form = _settings_form(request, scope)
+    if request.method == "POST" and "remove_openai_key" in request.POST:
+        return _remove_key(request, scope, form)
     if request.method == "POST" and form.is_valid():
         try:
             change_instance(scope, form.changes())
@@ -66,6 +75,18 @@ def instance_settings(request: ConsoleRequest, slug: str) -> HttpResponse:
             messages.success(request, "The settings are saved.")
             return redirect(f"/instances/{slug}/settings")
     return _settings_page(request, scope, form)
+
+
+def _remove_key(request: ConsoleRequest, scope: Scope, form: SettingsForm) -> HttpResponse:
+    """The key alone: what else was typed is neither saved nor lost."""
+    is_typed = form.has_changed()
+    change_instance(scope, InstanceChanges(openai_key=""))
+    rest = " What else you have changed on this page is not saved yet." if is_typed else ""
+    messages.success(request, f"The key is removed.{rest}")
+    if not is_typed:
+        return redirect(f"/instances/{scope.instance.slug}/settings")
+    typed = SettingsForm(instance=scope.instance, is_superadmin=scope.actor.is_superadmin, typed=form.as_typed())
+    return _settings_page(request, scope, typed)
 
 
 @dataclass(frozen=True, slots=True)

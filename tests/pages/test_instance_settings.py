@@ -25,7 +25,7 @@ def test_every_setting_is_there_with_its_help(alice: Client, support: Instance) 
     page = alice.get(URL).content.decode()
 
     for name in SettingsForm.base_fields:
-        if name not in {"team", "organisation", "openai_key", "remove_openai_key"}:
+        if name not in {"team", "organisation", "openai_key"}:
             assert f'id="{name}"' in page
     assert 'id="openai-key"' in page
     assert "the default is 8." in page
@@ -92,6 +92,24 @@ def test_a_key_is_kept_secret_and_takes_the_warning_away(alice: Client, support:
     support.refresh_from_db()
     assert (support.openai_key, support.openai_key_last4) == ("", "")
     assert "no OpenAI or Azure key reaches this instance" in alice.get(URL).content.decode()
+
+
+@pytest.mark.parametrize("limit", ["12", "many"])
+def test_removing_the_key_neither_saves_nor_loses_what_else_was_typed(
+    alice: Client, support: Instance, limit: str
+) -> None:
+    alice.post(URL, filled(support, openai_key=GOOD_KEY))
+    typed = filled(support, remove_openai_key="on", name="Half a na", recall_limit=limit, memory_enabled=False)
+
+    page = alice.post(URL, typed, follow=True).content.decode()
+
+    assert "The key is removed. What else you have changed on this page is not saved yet." in page
+    assert 'value="Half a na"' in page
+    assert f'name="recall_limit" value="{limit}"' in page
+    assert "checked" not in page
+    support.refresh_from_db()
+    assert (support.openai_key, support.name, support.recall_limit) == ("", "Support bot", 8)
+    assert support.memory_enabled
 
 
 @pytest.mark.parametrize("server_key", ["", "sk-server-0123456789"])
