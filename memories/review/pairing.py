@@ -15,6 +15,7 @@ from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from accounts.access import Scope
+from instances.models import Instance
 from memories.learning.differences import differences
 from memories.models import LISTED, DuplicatePair, Job, Memory
 from memories.search.vectors_sql import OWN, index_of, nearest
@@ -69,11 +70,12 @@ DO UPDATE SET cosine = excluded.cosine, kind = excluded.kind, found_at = exclude
 def ask_for_pairs(scope: Scope, *, threshold: float | None = None) -> Job:
     """A job that can be watched; the one that is under way, if there is one."""
     scope.require_write()
-    rows = Job.objects.filter(instance=scope.instance, kind=KIND)
-    under_way = rows.filter(state__in=Job.UNFINISHED).first()
-    if under_way is not None:
-        return under_way
     with transaction.atomic():
+        # Two who ask at once wait for each other here, or both would find none under way.
+        Instance.objects.select_for_update(no_key=True).filter(id=scope.instance.id).first()
+        under_way = Job.objects.filter(instance=scope.instance, kind=KIND, state__in=Job.UNFINISHED).first()
+        if under_way is not None:
+            return under_way
         job = Job.objects.create(
             instance=scope.instance,
             kind=KIND,

@@ -1,6 +1,11 @@
 """Finding memories that say nearly the same."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from uuid import UUID
+
 import pytest
+from django.db import connections
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from accounts.access import Scope
@@ -71,6 +76,22 @@ def test_the_threshold_is_the_instances_own_unless_another_is_given(bot: Instanc
 def test_only_one_looks_at_a_time(scope: Scope) -> None:
     assert ask_for_pairs(scope).id == ask_for_pairs(scope, threshold=0.8).id
     assert ProcrastinateJob.objects.filter(task_name="find_duplicates").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_ask_at_once_get_the_same_job(bot: Instance) -> None:
+    at_once = Barrier(4)
+
+    def ask(_: int) -> UUID:
+        try:
+            at_once.wait(10)
+            return ask_for_pairs(scope_of(bot)).id
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(ask, range(4)))) == 1
+    assert Job.objects.count() == 1
 
 
 def test_what_is_not_listed_or_somebody_elses_is_no_pair(bot: Instance, scope: Scope) -> None:
