@@ -15,7 +15,7 @@ from memories.audit import note_private_reads
 from memories.changing_many import change_many
 from memories.deletion import delete_matching, delete_memories, not_as_many, parts_of
 from memories.draft import MemoryChanges
-from memories.filters import Filters, matching, readable
+from memories.filters import Filters, readable
 from memories.listing import ids_matching
 from memories.views.editing import said
 from memories.views.listing import filters_in, list_url, same_url
@@ -73,13 +73,12 @@ def memory_bulk_delete(request: ConsoleRequest, scope: Scope) -> HttpResponse:
 
 
 def _ask(request: ConsoleRequest, scope: Scope, selection: Selection) -> HttpResponse:
-    if selection.filters is not None:
-        rows = matching(scope, selection.filters)
-        ids = ids_matching(scope, selection.filters)
-    else:
-        rows = readable(scope).filter(id__in=selection.ids)
-        ids = selection.ids
-    shown = list(rows.order_by("-id")[:SHOWN])
+    ids = _there(scope, selection)
+    if gone := _gone(selection, ids):
+        messages.warning(request, gone)
+    if not ids:
+        return redirect(_back(request, selection))
+    shown = list(readable(scope).filter(id__in=ids[:SHOWN]).order_by("-id"))
     note_private_reads(scope, shown)
     context = {
         "memories": shown,
@@ -97,18 +96,32 @@ def _ask(request: ConsoleRequest, scope: Scope, selection: Selection) -> HttpRes
 def _change(request: ConsoleRequest, scope: Scope, selection: Selection, action: str) -> None:
     try:
         fields, tag = _wanted(request, action)
-        ids = selection.ids
-        if selection.filters is not None:
-            ids = ids_matching(scope, selection.filters)
-            if len(ids) != selection.expected:
-                raise not_as_many(len(ids), selection.expected, "Nothing was changed.")
+        ids = _there(scope, selection)
+        if selection.filters is not None and len(ids) != selection.expected:
+            raise not_as_many(len(ids), selection.expected, "Nothing was changed.")
         changed = change_many(scope, ids, fields, **tag)
     except (Invalid, Conflict) as problem:
         messages.error(request, problem.detail)
     else:
         kept = len(ids) - changed
         note = f" {kept:,} already were." if kept else ""
-        messages.success(request, f"Changed {counted(changed, 'memory', 'memories')}.{note}")
+        gone = _gone(selection, ids)
+        messages.success(
+            request, f"Changed {counted(changed, 'memory', 'memories')}.{note}{' ' + gone if gone else ''}"
+        )
+
+
+def _there(scope: Scope, selection: Selection) -> list[UUID]:
+    """What of the selection is there now, the newest first: somebody else may have deleted some of it."""
+    if selection.filters is not None:
+        return ids_matching(scope, selection.filters)
+    rows = readable(scope).filter(id__in=selection.ids)
+    return list(rows.order_by("-id").values_list("id", flat=True))
+
+
+def _gone(selection: Selection, there: list[UUID]) -> str:
+    n = len(set(selection.ids)) - len(there)
+    return f"{n:,} of the selected {'is' if n == 1 else 'are'} not there any more." if n > 0 else ""
 
 
 def _wanted(request: ConsoleRequest, action: str) -> tuple[dict[str, Any], dict[str, str]]:

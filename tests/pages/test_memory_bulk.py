@@ -125,6 +125,24 @@ def test_a_list_that_has_changed_deletes_nothing(alice: Client, support: Instanc
     assert not Memory.objects.filter(pinned=True).exists()
 
 
+def test_what_somebody_else_has_deleted_meanwhile_is_not_counted(alice: Client, support: Instance) -> None:
+    first, gone, last = make_memories(support, 3)
+    selected, only_gone = ids(first, gone, last), ids(gone)
+    gone.delete()
+
+    html = alice.post(BULK, {"ids": selected, "action": "pin"}, follow=True).content.decode()
+    assert "Changed 2 memories. 1 of the selected is not there any more." in html
+
+    html = alice.post(BULK, {"ids": selected, "action": "delete"}).content.decode()
+    assert "Delete 2 memories" in html
+    assert "1 of the selected is not there any more." in html
+    assert only_gone[0] not in html
+
+    response = alice.post(BULK, {"ids": only_gone, "action": "delete"}, follow=True)
+    assert response.redirect_chain == [("/memory?instance=support-bot", 302)]
+    assert "1 of the selected is not there any more." in response.content.decode()
+
+
 def test_nothing_selected_and_nonsense(alice: Client, support: Instance) -> None:
     memory = make_memory(support)
     for sent, said in (
