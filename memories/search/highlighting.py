@@ -16,12 +16,17 @@ LEAD = 60
 SNAP = 24
 # Of scripts with spaces; a word may begin and end beside a script without.
 WORD = rf"(?:(?![{IDEOGRAPHS}{ALPHABETS}])[^\W_]|[{MARKS}])"
-# Also inside of camelCase.
-BEGIN = re.compile(rf"(?<![^\W_{IDEOGRAPHS}{ALPHABETS}])(?<![{MARKS}])|(?<=[a-z])(?=[A-Z])")
-END = re.compile(rf"(?!{WORD})")
+# Also inside of camelCase, and between a number and what it counts or the letter before it.
+BEGIN = re.compile(
+    rf"(?<![^\W_{IDEOGRAPHS}{ALPHABETS}])(?<![{MARKS}])|(?<=[a-z])(?=[A-Z])|(?<=\b[vV])(?=\d)|(?<=\d)(?=[^\W\d_]{{1,3}}\b)"
+)
+END = re.compile(rf"(?!{WORD})|(?<=\d)(?=[^\W\d_]{{1,3}}\b)")
 REST = re.compile(rf"{WORD}*")
 REST_OF_NUMBER = re.compile(rf"(?!\d){WORD}*")
+# What may stand before three digits of a longer number.
+GROUP = "[.,_'’ ]?"
 REST_WITH_Y = re.compile(rf"[iy]{WORD}*", re.IGNORECASE)
+INITIALS = re.compile(r"\b[^\W\d_]\.[^\W\d_]\.")
 ANYTHING, NOTHING = re.compile(""), re.compile("(?!)")
 # Before the stem of an Arabic word.
 ARTICLE = re.compile("(?:[وفبك]?ال|و?لل)$")
@@ -74,7 +79,7 @@ def _places(text: str, matched: Sequence[str]) -> list[Span]:
     """
     small, at = _small(text)
     places = []
-    for stem in matched:
+    for stem in (*matched, *_dotted(text, matched)):
         begin, before, after = _parts(stem)
         start = small.find(begin)
         while start >= 0:
@@ -83,6 +88,13 @@ def _places(text: str, matched: Sequence[str]) -> list[Span]:
                 places.append((first, rest.end()))
             start = small.find(begin, start + 1)
     return sorted(places)
+
+
+def _dotted(text: str, matched: Sequence[str]) -> list[str]:
+    """As initials are written: UK may be U.K. there."""
+    if not INITIALS.search(text):
+        return []
+    return [".".join(stem) for stem in matched if 1 < len(stem) < 6 and stem.isalpha()]
 
 
 def _small(text: str) -> tuple[str, Sequence[int]]:
@@ -117,6 +129,10 @@ def _parts(stem: str) -> tuple[str, re.Pattern[str], re.Pattern[str]]:
         return bare, ANYTHING, ANYTHING
     if len(bare) < 3 and not stem.endswith("*"):  # “e” of “e-mail” is not every word with e
         return bare, BEGIN, END
+    if bare.isdigit() and len(bare) > 3 and not stem.endswith("*"):  # “50000” may be “50,000”
+        first = len(bare) % 3 or 3
+        groups = "".join(f"{GROUP}{bare[at : at + 3]}" for at in range(first, len(bare), 3))
+        return bare[:first], BEGIN, re.compile(rf"{groups}{REST_OF_NUMBER.pattern}")
     if bare[-1].isdigit() and not stem.endswith("*"):
         return bare, BEGIN, REST_OF_NUMBER
     if bare.endswith("i"):  # the stem of “company” is “compani”

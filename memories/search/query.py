@@ -23,6 +23,9 @@ PHRASE = r'["“„«]([^"“”„«»]+)["”“»]'
 TERM = re.compile(rf"((?<!\S)-)?{PHRASE}|((?<!\S)-(?=\w))?(\S+)")
 JOINT = re.compile(r"[./@:?=&#%~]+")
 COMPOUND = re.compile(rf"[\w-]+(?:{JOINT.pattern}[\w-]+)+")
+# As the index has them: the sign is what tells C++ from C.
+SIGNED = re.compile(r"\b[^\W\d_][^\W_]{0,9}(?:\+\+(?!\+)|#(?![\w#]))|(?<![\w=])[^\W\d_]{1,3}&[^\W\d_]{1,3}(?![\w=])")
+VERSION = re.compile(r"\bv(?=\d+\.\d)", re.IGNORECASE)
 # Greek asks with what is a semicolon elsewhere.
 QUESTION = re.compile(r"[?؟፧][\"”“»)]*$|[\u0370-\u03ff][\"”»)]*;$")
 # Where there are no spaces a question often ends like any sentence, but what is more than a few words is one.
@@ -31,7 +34,7 @@ EXCLUDED = re.compile(r"(?<!\S)-(?=\w)")
 
 
 class Phrase(NamedTuple):
-    """Words in a row; runs of scripts without spaces as their pieces, in the spelling of a text-search query."""
+    """Words in a row; as a text-search query spells them, runs of scripts without spaces as their pieces, and `C++`."""
 
     words: str
     pieces: tuple[str, ...] = ()
@@ -111,10 +114,12 @@ def _is_question(text: str) -> bool:
 def _phrase(said: str) -> Phrase:
     found = [piece for run in RUN.findall(said.lower()) for piece in pieces(run)]
     # A single character is only the beginning of a piece.
-    spelt = dict.fromkeys(f"'{piece}'" if len(piece) > 1 else f"'{piece}':*" for piece in found)
-    # As the index has it: a dash before a number is no sign.
+    spelt = [f"'{piece}'" if len(piece) > 1 else f"'{piece}':*" for piece in found]
+    spelt += [f"'{word}'" for word in SIGNED.findall(said.lower())]
+    # As the index has it: a dash before a number is no sign, and among the parts of a version there is no letter.
     words = re.sub(r"(?<=[^\W_])-(?=\d)", " ", RUN.sub(" ", said)).strip()
-    return Phrase(words, tuple(spelt), JOINT.sub(" ", words) if not spelt and COMPOUND.fullmatch(words) else "")
+    parts = JOINT.sub(" ", VERSION.sub("", words)) if not spelt and COMPOUND.fullmatch(words) else ""
+    return Phrase(words, tuple(dict.fromkeys(spelt)), parts)
 
 
 def _prefix(text: str, *, typing: bool) -> str:

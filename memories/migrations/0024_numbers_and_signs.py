@@ -1,0 +1,69 @@
+import importlib
+
+from django.db import migrations
+
+before = importlib.import_module("memories.migrations.0015_find_parts_and_spellings")
+
+# The same thing is written as 50000, 50,000, 50.000, 50_000 and 50 000, as 5mm and 5 mm, as v4.12.3 and 4.12.3, and as
+# U.K. and UK. Whichever it is, the other way is a word as well.
+GROUPED = "(?<![0-9.,_])([1-9][0-9]{{0,2}}(?:{sign}[0-9]{{3}})+)(?![0-9]|{sign}[0-9])"
+THOUSANDS = "|".join(GROUPED.format(sign=sign) for sign in (",", "[.]", "_", " ", "[''’]"))
+VERSION = r"\m[vV]([0-9]+(?:[.][0-9]+)+)"
+MEASURE = r"\m((?:[0-9]+[:.,])*[0-9]+)([[:alpha:]]{1,3})\M(?!:)"
+INITIALS = r"\m((?:[[:alpha:]][.]){2,}[[:alpha:]]?)(?![[:alnum:]])"
+# Looked for in every text, so it is one simple pattern.
+PERHAPS = r"[0-9][[:alpha:],._ ''’][[:alnum:]]|[0-9][[:alpha:]]\M|\m[vV][0-9]|\m[[:alpha:]][.][[:alpha:]][.]"
+OTHERWISE = f"""
+CREATE FUNCTION memories_otherwise(body text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT coalesce(string_agg(written, ' '), '') FROM (
+        SELECT regexp_replace(concat(VARIADIC number), '[^0-9]', '', 'g')
+        FROM regexp_matches(body, '{THOUSANDS}', 'g') AS number
+        UNION ALL
+        SELECT concat_ws(' ', version[1], replace(version[1], '.', ' '))
+        FROM regexp_matches(body, '{VERSION}', 'g') AS version
+        UNION ALL
+        SELECT concat_ws(' ', VARIADIC measure) FROM regexp_matches(body, '{MEASURE}', 'g') AS measure
+        UNION ALL
+        SELECT replace(initials[1], '.', '') FROM regexp_matches(body, '{INITIALS}', 'g') AS initials
+    ) AS others (written)
+$$
+"""
+
+# Signs tell C++ and C# from C, and of AT&T nothing is left without its sign.
+SIGNED = r"(\m[[:alpha:]][[:alnum:]]{0,9}(?:\+\+(?!\+)|#(?![[:alnum:]#]))|(?<![[:alnum:]=])[[:alpha:]]{1,3}&[[:alpha:]]{1,3}(?![[:alnum:]=]))"
+SIGNS = f"""
+CREATE FUNCTION memories_signed(body text) RETURNS text[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT coalesce(array_agg(lower(word[1])), '{{}}') FROM regexp_matches(body, '{SIGNED}', 'g') AS word
+$$
+"""
+
+CUT = f"""
+CREATE OR REPLACE FUNCTION memories_cut(language regconfig, body text) RETURNS tsvector
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT to_tsvector(language, regexp_replace(body, '([[:alnum:]])-(?=[0-9])', '\\1 ', 'g')
+        || CASE WHEN body ~ '{before.JOINED}' THEN ' ' || memories_parts(body) ELSE '' END
+        || CASE WHEN body ~ '{PERHAPS}' THEN ' ' || memories_otherwise(body) ELSE '' END)
+        || CASE WHEN body ~ '[[:alpha:]][[:alnum:]]*[+#&]' THEN array_to_tsvector(memories_signed(body)) ELSE '' END
+$$
+"""
+
+# Only what may come out differently now is looked at.
+ANEW = (
+    f"""
+UPDATE memories_chunk SET language = language
+WHERE content || ' ' || about ~ '{PERHAPS}|[[:alpha:]][[:alnum:]]*[+#&]'
+  AND words <> memories_words(language, who, content, about)
+""",
+    "UPDATE memories_procedure SET language = language WHERE words <> memories_words(language, name, trigger, '')",
+)
+
+
+class Migration(migrations.Migration):
+    dependencies = [("memories", "0023_evidence_of_versions")]
+
+    operations = [
+        migrations.RunSQL(OTHERWISE, "DROP FUNCTION memories_otherwise(text)"),
+        migrations.RunSQL(SIGNS, "DROP FUNCTION memories_signed(text)"),
+        migrations.RunSQL(CUT, before.CUT),
+        *[migrations.RunSQL(sql, migrations.RunSQL.noop) for sql in ANEW],
+    ]
