@@ -4,15 +4,19 @@ from django.db import migrations
 
 before = importlib.import_module("memories.migrations.0015_find_parts_and_spellings")
 
-# The same thing is written as 50000, 50,000, 50.000, 50_000 and 50 000, as 5mm and 5 mm, as v4.12.3 and 4.12.3, and as
-# U.K. and UK. Whichever it is, the other way is a word as well.
+# The same thing is written as 50000, 50,000, 50.000, 50_000 and 50 000, as 5mm and 5 mm, as v4.12.3 and 4.12.3, as U.K.
+# and UK, and is /deploy or +49 with its sign and without. Whichever it is, the other way is a word as well.
 GROUPED = "(?<![0-9.,_])([1-9][0-9]{{0,2}}(?:{sign}[0-9]{{3}})+)(?![0-9]|{sign}[0-9])"
 THOUSANDS = "|".join(GROUPED.format(sign=sign) for sign in (",", "[.]", "_", " ", "[''’]"))
 VERSION = r"\m[vV]([0-9]+(?:[.][0-9]+)+)"
 MEASURE = r"\m((?:[0-9]+[:.,])*[0-9]+)([[:alpha:]]{1,3})\M(?!:)"
 INITIALS = r"\m((?:[[:alpha:]][.]){2,}[[:alpha:]]?)(?![[:alnum:]])"
-# Looked for in every text, so it is one simple pattern.
-PERHAPS = r"[0-9][[:alpha:],._ ''’][[:alnum:]]|[0-9][[:alpha:]]\M|\m[vV][0-9]|\m[[:alpha:]][.][[:alpha:]][.]"
+LED = "(?<![[:alnum:]<])(?:[.~]?/|[+])([[:alnum:]_-]+)"
+# Looked for in every text, so it is simpler than all of these.
+PERHAPS = (
+    r"[0-9][[:alpha:],._ ''’][[:alnum:]]|[0-9][[:alpha:]]\M|\m[vV][0-9]|\m[[:alpha:]][.][[:alpha:]][.]"
+    "|(^|[^[:alnum:]<])[/+][[:alnum:]]"
+)
 OTHERWISE = f"""
 CREATE FUNCTION memories_otherwise(body text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT coalesce(string_agg(written, ' '), '') FROM (
@@ -23,6 +27,8 @@ CREATE FUNCTION memories_otherwise(body text) RETURNS text LANGUAGE sql IMMUTABL
         FROM regexp_matches(body, '{VERSION}', 'g') AS version
         UNION ALL
         SELECT concat_ws(' ', VARIADIC measure) FROM regexp_matches(body, '{MEASURE}', 'g') AS measure
+        UNION ALL
+        SELECT word[1] FROM regexp_matches(body, '{LED}', 'g') AS word
         UNION ALL
         SELECT replace(initials[1], '.', '') FROM regexp_matches(body, '{INITIALS}', 'g') AS initials
     ) AS others (written)

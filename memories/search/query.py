@@ -20,9 +20,11 @@ LONGEST_WORD = 255
 
 JOINERS = "\u200c\u200d"
 PHRASE = r'["“„«]([^"“”„«»]+)["”“»]'
-TERM = re.compile(rf"((?<!\S)-)?{PHRASE}|((?<!\S)-(?=\w))?(\S+)")
-JOINT = re.compile(r"[./@:?=&#%~]+")
-COMPOUND = re.compile(rf"[\w-]+(?:{JOINT.pattern}[\w-]+)+")
+# Also before @somebody, #something, /a/path and .NET.
+WITHOUT = r"(?<!\S)-(?=[@#/.$€£]?\w)"
+TERM = re.compile(rf"((?<!\S)-)?{PHRASE}|({WITHOUT})?(\S+)")
+JOINT = re.compile(r"[./@:?=&#%~]+|(?<=[a-z])(?=[A-Z])")
+COMPOUND = re.compile(rf"[.~]*/[\w-]+/*|[./@:#~]*[\w-]+(?:(?:{JOINT.pattern})[\w-]+)+[./]*")
 # As the index has them: the sign is what tells C++ from C.
 SIGNED = re.compile(r"\b[^\W\d_][^\W_]{0,9}(?:\+\+(?!\+)|#(?![\w#]))|(?<![\w=])[^\W\d_]{1,3}&[^\W\d_]{1,3}(?![\w=])")
 VERSION = re.compile(r"\bv(?=\d+\.\d)", re.IGNORECASE)
@@ -30,7 +32,7 @@ VERSION = re.compile(r"\bv(?=\d+\.\d)", re.IGNORECASE)
 QUESTION = re.compile(r"[?؟፧][\"”“»)]*$|[\u0370-\u03ff][\"”»)]*;$")
 # Where there are no spaces a question often ends like any sentence, but what is more than a few words is one.
 SENTENCE = re.compile(rf"[{IDEOGRAPHS}]{{8}}|[{ALPHABETS}]{{16}}")
-EXCLUDED = re.compile(r"(?<!\S)-(?=\w)")
+EXCLUDED = re.compile(WITHOUT)
 
 
 class Phrase(NamedTuple):
@@ -39,7 +41,8 @@ class Phrase(NamedTuple):
     words: str
     pieces: tuple[str, ...] = ()
     parts: str = ""
-    """What an address, a path or a version consists of, when the phrase is one; it may be part of a longer one."""
+    """What an address, a path, a version or camelCase consists of, when the phrase is one; it may be part of a longer
+    one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,8 @@ def _phrase(said: str) -> Phrase:
     spelt += [f"'{word}'" for word in SIGNED.findall(said.lower())]
     # As the index has it: a dash before a number is no sign, and among the parts of a version there is no letter.
     words = re.sub(r"(?<=[^\W_])-(?=\d)", " ", RUN.sub(" ", said)).strip()
-    parts = JOINT.sub(" ", VERSION.sub("", words)) if not spelt and COMPOUND.fullmatch(words) else ""
+    is_compound = not spelt and COMPOUND.fullmatch(words)
+    parts = JOINT.sub(" ", VERSION.sub("", words)).strip() if is_compound else ""
     return Phrase(words, tuple(dict.fromkeys(spelt)), parts)
 
 

@@ -31,6 +31,9 @@ pytestmark = pytest.mark.django_db
         ("It was fixed in 4.12.3", '"v4.12.3"'),
         ("She moved to the U.K. in May", "UK"),
         ("She moved to the UK in May", "U.K."),
+        *[("Type /deploy to release it", typed) for typed in ("deploy", "/deploy", '"/deploy"', '"deploy"')],
+        *[("Notes are in ~/diary", typed) for typed in ("diary", "~/diary", '"~/diary"')],
+        ("Her number is +491701234567", "491701234567"),
         *[("He worked for AT&T", typed) for typed in ("AT&T", "at&t", '"AT&T"')],
     ],
 )

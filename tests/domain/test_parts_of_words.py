@@ -71,7 +71,12 @@ def test_phrases_and_exclusions_know_parts(kept: Instance) -> None:
     assert set(found(kept, '"example.com"')) == {"mail", "link"}
     assert found(kept, '"carol.diaz"') == ["mail"]
     assert found(kept, '"example.carol"') == []
+    assert found(kept, '"/runbooks"') == found(kept, '"/runbooks/"') == ["link"]
+    assert set(found(kept, '"@example.com"')) == {"mail", "link"}
+    assert found(kept, '"DarkMode"') == ["flag"]
     assert found(kept, "invoice -INV-20312") == ["invoice"]
+    assert found(kept, "runbook carol -@example.com") == []
+    assert found(kept, "rows dark -billing/parser.py") == found(kept, "rows dark -/billing/parser.py") == ["flag"]
     assert found(kept, "runbook carol -example.com") == []
 
 
