@@ -8,7 +8,7 @@ a row that carries an id of ours is known by it, every other one by its key, or 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from operator import attrgetter
@@ -109,23 +109,24 @@ def import_file(
     name: str = "",
     dry_run: bool = False,
     started: datetime | None = None,
+    so_far: Report | None = None,
     progress: Progress = lambda report, position: None,
 ) -> Report:
     """Store what is new in the file, or with `dry_run` only say what would be.
 
     The format is found out unless it is given, if need be with the help of the file's `name`.
-    `started` marks what this import has stored, so that going on with it after a crash knows its own rows.
+    `started` marks what this import has stored. To go on with it after a crash, it is given again, with the report
+    `so_far`: the last one that `progress` was handed, in the transaction that stored the rows it counts.
     """
     scope.require_write()
     started = started or timezone.now()
     format = format or found_format(file, name)
-    report, has_successors = Report(format), False
-    with closing(_read_ahead(_batches(scope, file, format, started))) as batches:
+    report = so_far or Report(format)
+    has_successors = report.rows > 0
+    with closing(_read_ahead(_batches(scope, file, format, started, report.rows))) as batches:
         for batch in batches:
             has_successors = has_successors or any(each.draft.superseded_by_id for each in batch.candidates)
-            report.add(batch.report)
-            report.add(_store_again(scope, batch.candidates, started, dry_run=dry_run))
-            progress(report, batch.position)
+            report = _store_again(scope, batch, report, started, progress, dry_run=dry_run)
     if has_successors and not dry_run:
         _link_successors(scope, rows_of(file, format))
     return report
@@ -140,10 +141,10 @@ def _read_ahead(batches: Iterator[Batch]) -> Generator[Batch]:
             yield batch
 
 
-def _batches(scope: Scope, file: IO[bytes], format: Format, started: datetime) -> Iterator[Batch]:
+def _batches(scope: Scope, file: IO[bytes], format: Format, started: datetime, done: int) -> Iterator[Batch]:
     """Not too many rows, nor too long ones: both together is what an import needs of memory."""
     batch = Batch([], Report(), 0)
-    for row in rows_of(file, format):
+    for row in islice(rows_of(file, format), done, None):
         _check(scope, row, batch, started)
         if batch.report.rows == BATCH or file.tell() > batch.position + BATCH_BYTES:
             yield batch._replace(position=file.tell())
@@ -201,10 +202,17 @@ def _own_id(draft: ImportedMemory) -> UUID | None:
     return draft.id if abs(made - draft.created_at) < SAME_TIME else None
 
 
-def _store_again(scope: Scope, candidates: Sequence[Candidate], started: datetime, *, dry_run: bool) -> Report:
+def _store_again(
+    scope: Scope, batch: Batch, so_far: Report, started: datetime, progress: Progress, *, dry_run: bool
+) -> Report:
     for attempt in range(1, ATTEMPTS + 1):
+        report = replace(so_far)
+        report.add(batch.report)
         try:
-            return _store(scope, candidates, started, dry_run=dry_run)
+            with transaction.atomic():
+                report.add(_store(scope, batch.candidates, started, dry_run=dry_run))
+                progress(report, batch.position)
+            return report
         except IntegrityError:
             # Somebody took a key or an id between our look and our insert: look again, theirs is there now.
             if attempt == ATTEMPTS:
@@ -214,16 +222,15 @@ def _store_again(scope: Scope, candidates: Sequence[Candidate], started: datetim
 
 def _store(scope: Scope, candidates: Sequence[Candidate], started: datetime, *, dry_run: bool) -> Report:
     report = Report()
-    with transaction.atomic():
-        if not dry_run:
-            # Two imports into one instance, a batch each: neither misses what the other has just stored.
-            wait_for_turn(f"import {scope.instance.id}")
-            expiry.release_keys(scope, [each.memory.key for each in candidates])
-        added = list(_new(_Known(scope, candidates, started), candidates, report))
-        _drop_links(scope, added, report)
-        report.created += len(added)
-        if added and not dry_run:
-            _insert(scope, added)
+    if not dry_run:
+        # Two imports into one instance, a batch each: neither misses what the other has just stored.
+        wait_for_turn(f"import {scope.instance.id}")
+        expiry.release_keys(scope, [each.memory.key for each in candidates])
+    added = list(_new(_Known(scope, candidates, started), candidates, report))
+    _drop_links(scope, added, report)
+    report.created += len(added)
+    if added and not dry_run:
+        _insert(scope, added)
     return report
 
 

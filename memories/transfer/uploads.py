@@ -20,6 +20,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
+from pydantic.alias_generators import to_camel
 
 from accounts.access import Actor, Scope
 from memories.embedding.backfill import find_job
@@ -28,6 +29,7 @@ from memories.transfer.formats.detecting import FORMATS, Format
 from memories.transfer.importing import Report, import_file
 from memoryconsole.errors import Conflict, Invalid, NotFound
 from memoryconsole.ids import uuid7
+from memoryconsole.inputs import snake_name
 from memoryconsole.presenting import when
 from memoryconsole.scrub import scrub
 from memoryconsole.streams import Limited, safe_name
@@ -175,6 +177,7 @@ def _import(scope: Scope, file: IO[bytes], payload: dict[str, Any], progress: An
         name=payload["name"],
         dry_run=payload["dryRun"],
         started=datetime.fromisoformat(payload["started"]),
+        so_far=_report_from(payload["report"]) if "report" in payload else None,
         progress=progress,
     )
 
@@ -213,8 +216,11 @@ def report_json(report: Report) -> dict[str, Any]:
     """Lines and reasons; of what was quoted from the file only words that are no memory's text."""
     found = asdict(report)
     problems = [{"line": each["line"], "errors": _unquoted(each["errors"])} for each in found.pop("problems")]
-    public = {"left_out": "leftOut", "dropped_links": "droppedLinks"}
-    return {**{public.get(name, name): value for name, value in found.items()}, "problems": problems}
+    return {**{to_camel(name): value for name, value in found.items()}, "problems": problems}
+
+
+def _report_from(told: dict[str, Any]) -> Report:
+    return Report(**{snake_name(name): value for name, value in told.items()})
 
 
 def _unquoted(errors: dict[str, list[str]]) -> dict[str, list[str]]:

@@ -2,6 +2,8 @@
 
 import json
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.files.uploadhandler import load_handler
+from django.db import OperationalError, connection
 from django.http.multipartparser import MultiPartParser
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 from procrastinate.contrib.django.models import ProcrastinateJob
@@ -215,6 +218,41 @@ def test_beginning_again_goes_on(api: Caller, support: Instance, monkeypatch: py
     jobs.import_memories(**queued.args)
     job = Job.objects.get()
     assert (job.state, job.attempts, Memory.objects.count()) == ("done", 2, 6)
+
+
+def test_going_on_reports_what_it_stored_before_as_its_own(
+    api: Caller, support: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads, "AT_ONCE", 1)
+    monkeypatch.setattr(importing, "BATCH", 2)
+    rows = [{"content": "a"}, {"content": ""}, {"content": "a"}, {"content": "b"}, {"content": "c"}, {"role": "?"}]
+    id = send(api, "\n".join(json.dumps(row) for row in rows).encode()).json["job"]["id"]
+    queued = ProcrastinateJob.objects.get(task_name="import_memories")
+    with cut_off_before_batch(3), pytest.raises(OperationalError):
+        jobs.import_memories(**queued.args)
+    assert Memory.objects.count() == 2
+    jobs.import_memories(**queued.args)
+    report = api.get(f"/api/v1/jobs/{id}?instanceId=support-bot").json["job"]["payload"]["report"]
+    assert (report["rows"], report["created"], report["existing"], report["invalid"]) == (6, 3, 1, 2)
+    assert [problem["line"] for problem in report["problems"]] == [2, 6]
+    assert sorted(Memory.objects.values_list("content", flat=True)) == ["a", "b", "c"]
+
+
+@contextmanager
+def cut_off_before_batch(number: int) -> Iterator[None]:
+    """The database goes away when this batch of an import is about to be stored."""
+    turns = 0
+
+    def lose(execute: Any, sql: str, *rest: Any) -> Any:
+        nonlocal turns
+        if "pg_advisory_xact_lock" in sql:
+            turns += 1
+            if turns == number:
+                raise OperationalError("the connection is lost")
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(lose):
+        yield
 
 
 def test_too_large(api: Caller, storage: Path, settings: Any) -> None:
