@@ -40,15 +40,15 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS {{name}} ON memories_embedding
 USING hnsw (({PART.replace("{vector}", "vector")}) halfvec_cosine_ops) WITH (m = 16, ef_construction = 200)
 WHERE {INDEXED}
 """
-IS_VALID = """
-SELECT i.indisvalid FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid WHERE c.relname = %s
-"""
 # Never less than the server gives by itself.
 ENOUGH_MEMORY = """
 SELECT set_config('maintenance_work_mem', greatest(setting::bigint, %s::bigint * 1024)::text || 'kB', false)
 FROM pg_settings WHERE name = 'maintenance_work_mem'
 """
+# Several processes build together in memory that they share, of which a container often has little.
+ALONE = "SET max_parallel_maintenance_workers = 0"
 OWN = "SELECT relname FROM pg_class WHERE relkind = 'i' AND starts_with(relname, %s)"
+UNFINISHED = f"{OWN} AND oid IN (SELECT indexrelid FROM pg_index WHERE NOT indisvalid)"
 OF_NOBODY = """
 SELECT relname FROM pg_class WHERE relkind = 'i' AND starts_with(relname, 'vectors_of_') AND NOT EXISTS (
     SELECT FROM instances_instance i WHERE starts_with(relname, 'vectors_of_' || replace(i.id::text, '-', ''))
@@ -90,9 +90,9 @@ def build_index(scope: Scope) -> None:
     create = CREATE.format(name=name, **index._asdict())
     size = BYTES_PER_LINKS + BYTES_PER_NUMBER * index.dimensions
     try:
-        _create(name, create, min(lengths(scope).all * size // 2**20 + 1, MOST_MB))
+        _create(instance, create, ENOUGH_MEMORY, min(lengths(scope).all * size // 2**20 + 1, MOST_MB))
     except OperationalError:  # there is not as much memory that processes can share
-        _create(name, create)
+        _create(instance, create, ALONE)
     index = index._replace(depth=_depth(scope, index, some))
     Instance.objects.filter(id=instance.id).update(**noted(index))
     _drop(OWN, [_name(instance)], keep=name if index.depth else "")
@@ -150,17 +150,17 @@ def _share(found: Sequence[float], wanted: Sequence[float]) -> float:
     return sum(cosine >= wanted[-1] - 1e-9 for cosine in found) / len(wanted) if wanted else 1.0
 
 
-def _create(name: str, create: str, mb: int = 0) -> None:
+def _create(instance: Instance, create: str, prepare: str, *parameters: int) -> None:
+    """A build that fails, or is interrupted, leaves an index that nobody can use and that takes up room."""
+    _drop(UNFINISHED, [_name(instance)])
     with connection.cursor() as cursor:
-        cursor.execute(IS_VALID, [name])
-        if cursor.fetchone() == (False,):  # left behind by a build that was interrupted
-            cursor.execute(f"DROP INDEX CONCURRENTLY {name}")
-        if mb:
-            cursor.execute(ENOUGH_MEMORY, [mb])
+        cursor.execute(prepare, parameters)
         try:
             cursor.execute(create)
         finally:
             cursor.execute("RESET maintenance_work_mem")
+            cursor.execute("RESET max_parallel_maintenance_workers")
+            _drop(UNFINISHED, [_name(instance)])
 
 
 def drop_forgotten() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import connection
+from django.db import DataError, connection
 from django.db.backends.utils import CursorWrapper
 from hypothesis import given
 from hypothesis import strategies as st
@@ -261,6 +261,22 @@ def test_an_interrupted_build_is_begun_anew() -> None:
     Instance.objects.filter(id=large.id).update(indexed_generation=0)
     build()
     assert index_states(large) == {name: True}
+
+
+def test_a_build_that_fails_leaves_nothing_behind_nor_does_an_interrupted_one_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    large = filled("large", 8)
+    build()
+    (name,) = index_states(large)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass", [name])
+    Instance.objects.filter(id=large.id).update(indexed_generation=0)
+    add(large, range(8, 10))
+    monkeypatch.setattr(vector_index, "CREATE", f"{vector_index.CREATE} AND 1 / (generation - generation) = 1")
+    with pytest.raises(DataError):
+        build()
+    assert index_states(large) == {}
 
 
 def test_an_instance_that_shrinks_loses_it() -> None:

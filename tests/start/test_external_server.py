@@ -1,6 +1,7 @@
 """The same migrations and commands on a PostgreSQL the console did not start."""
 
 import json
+import resource
 import signal
 import socket
 import subprocess
@@ -132,3 +133,34 @@ def test_a_user_who_may_not_create_extensions_is_told_and_works_once_they_are_th
         connection.execute("CREATE EXTENSION vector")
     migrated = manage("migrate", data_dir=data_dir, DATABASE_URL=hers)
     assert migrated.returncode == 0, migrated.stderr
+
+
+BUILD = """
+from memories.embedding.backfill import embed_pending
+from memories.search.vector_index import build_index
+from tests.factories import make_instance, make_memory, scope_of
+
+scope = scope_of(make_instance("tea-bot", embedder="offline"))
+for n in range(8):
+    make_memory(scope.instance, f"Tea number {n}")
+embed_pending(scope)
+scope.instance.refresh_from_db()
+build_index(scope)
+"""
+
+
+def test_where_processes_can_share_little_memory_a_vector_index_is_built_by_one_of_them(outside, data_dir):
+    migrated = manage("migrate", data_dir=data_dir, DATABASE_URL=outside.url)
+    assert migrated.returncode == 0, migrated.stderr
+    # What they share is a file, and none may be as large as the server's `maintenance_work_mem`.
+    outside.stop()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (32 * 2**20, before[1]))
+    outside.start()
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with psycopg.connect(outside.url, autocommit=True) as connection:
+        connection.execute("ALTER TABLE memories_embedding SET (parallel_workers = 2)")
+        built = manage("shell", "-c", BUILD, data_dir=data_dir, DATABASE_URL=outside.url)
+        assert built.returncode == 0, built.stderr
+        states = "SELECT indisvalid FROM pg_index WHERE starts_with(indexrelid::regclass::text, 'vectors_of_')"
+        assert connection.execute(states).fetchall() == [(True,)]
