@@ -50,9 +50,10 @@ ALONE = "SET max_parallel_maintenance_workers = 0"
 OWN = "SELECT relname FROM pg_class WHERE relkind = 'i' AND starts_with(relname, %s)"
 UNFINISHED = f"{OWN} AND oid IN (SELECT indexrelid FROM pg_index WHERE NOT indisvalid)"
 OF_NOBODY = """
-SELECT relname FROM pg_class WHERE relkind = 'i' AND starts_with(relname, 'vectors_of_') AND NOT EXISTS (
+SELECT relname FROM pg_class
+WHERE relkind = 'i' AND (starts_with(relname, 'embedding_of_') OR starts_with(relname, 'vectors_of_') AND NOT EXISTS (
     SELECT FROM instances_instance i WHERE starts_with(relname, 'vectors_of_' || replace(i.id::text, '-', ''))
-)
+))
 """
 LAST = f"SELECT chunk_id FROM memories_embedding WHERE {SCANNED} ORDER BY chunk_id DESC LIMIT 1"
 # Neither the oldest nor the newest, but the same ones whenever they are asked for.
@@ -69,8 +70,17 @@ def is_due(scope: Scope) -> bool:
     instance = scope.instance
     if instance.indexed_up_to is None or instance.indexed_generation != instance.embedding_generation:
         return True
-    index = VectorIndex(instance.id, instance.embedding_generation, instance.indexed_up_to, dimensions=0, depth=0)
+    index = VectorIndex(
+        instance.id,
+        instance.embedding_generation,
+        instance.indexed_up_to,
+        instance.indexed_dimensions,
+        instance.indexed_depth,
+    )
     with connection.cursor() as cursor:
+        cursor.execute(OWN, [_name_of(index)])
+        if index.depth and not cursor.fetchone():
+            return True
         cursor.execute(f"SELECT count(*) FROM memories_embedding WHERE {since(index)}", _named(instance))
         return bool(cursor.fetchone()[0] * BUILT_ANEW_AT_ONE_IN > lengths(scope).all)
 
@@ -86,7 +96,7 @@ def build_index(scope: Scope) -> None:
     index = VectorIndex(instance.id, instance.embedding_generation, last[0], dimensions=0, depth=0)
     some = _some(index)
     index = index._replace(dimensions=length_of([vector for _, vector in some]))
-    name = _name(instance, f"{index.generation}_{index.up_to.hex[-8:]}_{index.dimensions}")
+    name = _name_of(index)
     create = CREATE.format(name=name, **index._asdict())
     size = BYTES_PER_LINKS + BYTES_PER_NUMBER * index.dimensions
     try:
@@ -164,7 +174,7 @@ def _create(instance: Instance, create: str, prepare: str, *parameters: int) -> 
 
 
 def drop_forgotten() -> None:
-    """The indexes of instances that were deleted."""
+    """The indexes of instances that were deleted, and those a worker of an earlier version has built."""
     _drop(OF_NOBODY, [])
 
 
@@ -180,5 +190,10 @@ def _named(instance: Instance) -> dict[str, Any]:
     return {"instance": instance.id, "generation": instance.embedding_generation}
 
 
-def _name(instance: Instance, of: str = "") -> str:
-    return f"vectors_of_{instance.id.hex}_{of}"
+def _name(instance: Instance) -> str:
+    """What the names of its indexes begin with."""
+    return f"vectors_of_{instance.id.hex}_"
+
+
+def _name_of(index: VectorIndex) -> str:
+    return f"vectors_of_{index.instance.hex}_{index.generation}_{index.up_to.hex[-8:]}_{index.dimensions}"

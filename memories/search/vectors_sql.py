@@ -33,10 +33,11 @@ class VectorIndex(NamedTuple):
 
 def index_of(instance: Instance) -> VectorIndex | None:
     """The index that search may use. None if there is none, or one that finds too little."""
-    up_to, generation = instance.indexed_up_to, instance.embedding_generation
-    if up_to is None or not instance.indexed_depth or instance.indexed_generation != generation:
+    up_to, generation, dimensions = instance.indexed_up_to, instance.embedding_generation, instance.indexed_dimensions
+    # A worker of an earlier version, which knows of no dimensions, may have built one since the migrations.
+    if up_to is None or not instance.indexed_depth or not dimensions or instance.indexed_generation != generation:
         return None
-    return VectorIndex(instance.id, generation, up_to, instance.indexed_dimensions, instance.indexed_depth)
+    return VectorIndex(instance.id, generation, up_to, dimensions, instance.indexed_depth)
 
 
 # The sketches are in a covering index, so that a scan of all of them reads no vector.

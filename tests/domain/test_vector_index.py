@@ -17,7 +17,7 @@ from memories import jobs
 from memories.deletion import delete_memory
 from memories.embedding.backfill import embed_pending
 from memories.filters import Filters
-from memories.models import Memory
+from memories.models import Chunk, Memory
 from memories.search import statement, vector_index, vectors_sql
 from memories.search.hybrid import search
 from memories.search.narrowing import each_if
@@ -277,6 +277,25 @@ def test_a_build_that_fails_leaves_nothing_behind_nor_does_an_interrupted_one_be
     with pytest.raises(DataError):
         build()
     assert index_states(large) == {}
+
+
+@pytest.mark.parametrize("dimensions", [0, 384])
+def test_what_a_worker_of_an_earlier_version_builds_after_the_migrations_is_replaced(dimensions: int) -> None:
+    """It notes neither the dimensions, which it does not know, nor an index that a search could use."""
+    large = filled("large", 8)
+    other = f"embedding_of_{large.id.hex}_1_01234567"
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE INDEX {other} ON memories_embedding USING hnsw (bits bit_hamming_ops)")
+    last = Chunk.objects.filter(instance=large).order_by("-id").values_list("id", flat=True)[0]
+    noted = {"indexed_generation": 1, "indexed_up_to": last, "indexed_depth": 250, "indexed_dimensions": dimensions}
+    Instance.objects.filter(id=large.id).update(**noted)
+    assert len(found(large)) == 8
+    build()
+    assert list(index_states(large).values()) == [True]
+    assert "Index Scan using vectors_of" in plans(large)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT to_regclass(%s)", [other])
+        assert cursor.fetchone() == (None,)
 
 
 def test_an_instance_that_shrinks_loses_it() -> None:
