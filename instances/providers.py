@@ -17,36 +17,36 @@ TEST_TIMEOUT = 8.0
 class Provider:
     kind: Literal["openai", "azure"]
     api_key: str = field(repr=False)
+    endpoint: str
 
     @property
     def chat_model(self) -> str:
         """The fast tier, which extracts and summarises; empty when the server names no Azure deployment for it."""
         return settings.AZURE_OPENAI_CHAT_DEPLOYMENT if self.kind == "azure" else settings.FAST_MODEL
 
-    def client(self, *, timeout: float, max_retries: int = 0) -> "OpenAI":
-        """Imported late: the library takes a second to load."""
+    def client(self, *, timeout: float) -> "OpenAI":
+        """It asks once: callers try again as they see fit. Imported late: the library takes a second to load."""
         from openai import AzureOpenAI, OpenAI
 
         if self.kind == "azure":
             return AzureOpenAI(
                 api_key=self.api_key,
-                azure_endpoint=settings.AZURE_OPENAI_ENDPOINT,
+                azure_endpoint=self.endpoint,
                 api_version=settings.AZURE_OPENAI_API_VERSION,
                 timeout=timeout,
-                max_retries=max_retries,
+                max_retries=0,
             )
-        base_url = settings.OPENAI_BASE_URL or None
-        return OpenAI(api_key=self.api_key, base_url=base_url, timeout=timeout, max_retries=max_retries)
+        return OpenAI(api_key=self.api_key, base_url=self.endpoint or None, timeout=timeout, max_retries=0)
 
 
 def provider_for(instance: Instance) -> Provider | None:
     azure = bool(settings.AZURE_OPENAI_ENDPOINT and settings.AZURE_OPENAI_API_KEY)
     if instance.openai_key and instance.embedder != Embedder.AZURE:
-        return Provider("openai", instance.openai_key)
+        return Provider("openai", instance.openai_key, settings.OPENAI_BASE_URL)
     if azure:
-        return Provider("azure", settings.AZURE_OPENAI_API_KEY)
+        return Provider("azure", settings.AZURE_OPENAI_API_KEY, settings.AZURE_OPENAI_ENDPOINT)
     if settings.OPENAI_API_KEY and instance.embedder != Embedder.AZURE:
-        return Provider("openai", settings.OPENAI_API_KEY)
+        return Provider("openai", settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL)
     return None
 
 
@@ -55,7 +55,7 @@ def why_key_fails(key: str) -> str:
     import openai
 
     try:
-        Provider("openai", key).client(timeout=TEST_TIMEOUT).models.list()
+        Provider("openai", key, settings.OPENAI_BASE_URL).client(timeout=TEST_TIMEOUT).models.list()
     except openai.AuthenticationError:
         return "The API does not accept this key."
     except openai.PermissionDeniedError:

@@ -4,7 +4,6 @@ The only file that asks an embeddings API. `embed_texts` is patient, for indexin
 search has or says why not. Neither logs a key or a text.
 """
 
-import logging
 import time
 from array import array
 from collections import OrderedDict
@@ -27,8 +26,6 @@ from memoryconsole.connections import release_connection
 
 if TYPE_CHECKING:
     from openai import OpenAI
-
-logger = logging.getLogger(__name__)
 
 DIMENSIONS = 1536
 OPENAI_MODELS = ("text-embedding-3-small", "text-embedding-3-large", "text-embedding-ada-002")
@@ -57,7 +54,6 @@ class Source:
     """Where vectors come from; `name` is the model's, or on Azure the deployment's."""
 
     provider: Provider
-    endpoint: str
     name: str
 
     @property
@@ -74,11 +70,7 @@ class Source:
     @property
     def may_be_short(self) -> bool:
         """Somebody's own model may have fewer dimensions; they are filled up with zeros, which no cosine notices."""
-        return self.provider.kind == "openai" and bool(self.endpoint) and self.name not in OPENAI_MODELS
-
-    @property
-    def fingerprint(self) -> str:
-        return sha256(f"{self.provider.kind}\n{self.provider.api_key}\n{self.endpoint}".encode()).hexdigest()
+        return self.provider.kind == "openai" and bool(self.provider.endpoint) and self.name not in OPENAI_MODELS
 
 
 def model_of(instance: Instance) -> str:
@@ -123,7 +115,7 @@ def embed_query(instance: Instance, text: str, *, model: str = "") -> list[float
     refuse_in_transaction()
     source = _source_of(instance, model)
     text = _sendable(text, SAFE_BYTES)
-    return _remembered(source.model, source.endpoint, text, lambda: _ask_unless_open(source, text))
+    return _remembered(source.model, source.provider.endpoint, text, lambda: _ask_unless_open(source, text))
 
 
 def _remembered(model: str, endpoint: str, text: str, make: Callable[[], Vector]) -> list[float]:
@@ -160,10 +152,10 @@ def _source(instance: Instance) -> Source:
     if provider is None:
         raise Unavailable("no_key", "No OpenAI or Azure key reaches this instance.")
     if provider.kind == "openai":
-        return Source(provider, settings.OPENAI_BASE_URL, settings.EMBEDDING_MODEL)
+        return Source(provider, settings.EMBEDDING_MODEL)
     if not settings.AZURE_OPENAI_EMBEDDING_DEPLOYMENT:
         raise Unavailable("no_azure", "This server names no Azure OpenAI deployment for embeddings.")
-    return Source(provider, settings.AZURE_OPENAI_ENDPOINT, settings.AZURE_OPENAI_EMBEDDING_DEPLOYMENT)
+    return Source(provider, settings.AZURE_OPENAI_EMBEDDING_DEPLOYMENT)
 
 
 def _embed_offline(texts: Sequence[str]) -> list[Vector]:
@@ -219,19 +211,8 @@ def _ask_patiently(source: Source, texts: list[str], attempt: int = 1) -> list[V
 
 
 def _ask_unless_open(source: Source, text: str) -> Vector:
-    breaker = _breaker(source.fingerprint)
-    seconds = breaker.seconds_left()
-    if seconds:
-        raise Unavailable("breaker_open", breaker.reason, seconds)
-    release_connection()
-    try:
-        vector = _ask_quickly(source, text)
-    except Unavailable as problem:
-        if breaker.failed(problem.reason, for_good=problem.code == "unauthorized"):
-            logger.warning("Searches do without vectors of %s for a while: %s", source.model, problem.code)
-        raise
-    breaker.succeeded()
-    return vector
+    consequence = f"Searches do without vectors of {source.model}"
+    return _breaker(source.provider).ask(lambda: _ask_quickly(source, text), consequence=consequence)
 
 
 def _ask_quickly(source: Source, text: str) -> Vector:
@@ -254,7 +235,7 @@ def _ask(source: Source, texts: list[str], seconds: float) -> list[Vector]:
 
 def _request(source: Source, texts: list[str], seconds: float) -> list[Vector]:
     def ask() -> list[Vector]:
-        embeddings = _client(source.provider, source.endpoint).embeddings.with_raw_response
+        embeddings = _client(source.provider).embeddings.with_raw_response
         # The library would look at each text by itself, which takes longer than all there is to do with its vector.
         unread = {"input": texts}
         answer = embeddings.create(
@@ -270,7 +251,7 @@ def _padded(source: Source, vectors: list[Vector]) -> list[Vector]:
     lengths = {len(vector) for vector in vectors}
     expected = DIMENSIONS
     if source.may_be_short and len(lengths) == 1 and max(lengths) <= DIMENSIONS:
-        expected = _lengths.setdefault((source.endpoint, source.name), max(lengths))
+        expected = _lengths.setdefault((source.provider.endpoint, source.name), max(lengths))
     if lengths != {expected}:
         raise unusable(API, f"its vectors have {_listed(lengths)} dimensions instead of {expected}")
     for vector in vectors:
@@ -283,13 +264,13 @@ def _listed(lengths: set[int]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _client(provider: Provider, endpoint: str) -> "OpenAI":
+def _client(provider: Provider) -> "OpenAI":
     """One for each key and endpoint, so that connections are used again; a new key is a new client."""
     return provider.client(timeout=TEXTS_SECONDS)
 
 
 @lru_cache(maxsize=1024)
-def _breaker(fingerprint: str) -> Breaker:
+def _breaker(provider: Provider) -> Breaker:
     return Breaker()
 
 

@@ -1,28 +1,22 @@
 """Asking the fast language model for JSON of a given shape. The only file that asks one; it logs no key and no text."""
 
 import json
-import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
-
-from django.conf import settings
 
 from instances.models import Embedder, Instance
 from instances.providers import Provider, provider_for
 from memories.asking import PASSING, Unavailable, refuse_in_transaction, translated, within
 from memories.breaker import Breaker
 from memories.learning.prompts import Prompt, correction
-from memoryconsole.connections import release_connection
 
 if TYPE_CHECKING:
     from openai import OpenAI
     from openai.types.chat import ChatCompletionMessageParam
 
-logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 API = "language model"
@@ -61,20 +55,12 @@ def ask(instance: Instance, prompt: Prompt, correcting: str = "") -> Answer:
     """One answer, or Unavailable. May take a minute; not for transactions."""
     refuse_in_transaction()
     provider = _provider(instance)
-    breaker = _breaker(sha256(f"{provider.kind}\n{provider.api_key}\n{_endpoint(provider)}".encode()).hexdigest())
-    seconds = breaker.seconds_left()
-    if seconds:
-        raise Unavailable("breaker_open", breaker.reason, seconds)
-    release_connection()
-    try:
-        answer = _ask_patiently(provider, prompt, correcting)
-    except Unavailable as problem:
-        # What it refuses says something about the question, not about the model.
-        if problem.code != "refused" and breaker.failed(problem.reason, for_good=problem.code == "unauthorized"):
-            logger.warning("The language model is left alone for a while: %s", problem.code)
-        raise
-    breaker.succeeded()
-    return answer
+    # What it refuses says something about the question, not about the model.
+    return _breaker(provider).ask(
+        lambda: _ask_patiently(provider, prompt, correcting),
+        consequence="The language model is left alone",
+        excused="refused",
+    )
 
 
 def ask_twice(instance: Instance, prompt: Prompt, read: Callable[[str], T]) -> tuple[T, int]:
@@ -135,7 +121,7 @@ def _ask_patiently(provider: Provider, prompt: Prompt, correcting: str, attempt:
 
 def _request(provider: Provider, prompt: Prompt, correcting: str) -> Answer:
     def ask() -> Answer:
-        answer = _client(provider, _endpoint(provider)).chat.completions.create(
+        answer = _client(provider).chat.completions.create(
             model=provider.chat_model,
             messages=_messages(prompt, correcting),
             response_format={"type": "json_schema", "json_schema": prompt.schema},
@@ -155,16 +141,12 @@ def _messages(prompt: Prompt, correcting: str) -> "Sequence[ChatCompletionMessag
     return [*messages, {"role": "user", "content": correcting}] if correcting else messages
 
 
-def _endpoint(provider: Provider) -> str:
-    return settings.AZURE_OPENAI_ENDPOINT if provider.kind == "azure" else settings.OPENAI_BASE_URL
-
-
 @lru_cache(maxsize=64)
-def _client(provider: Provider, endpoint: str) -> "OpenAI":
+def _client(provider: Provider) -> "OpenAI":
     """One for each key and endpoint, so that connections are used again; a new key is a new client."""
     return provider.client(timeout=SECONDS)
 
 
 @lru_cache(maxsize=1024)
-def _breaker(fingerprint: str) -> Breaker:
+def _breaker(provider: Provider) -> Breaker:
     return Breaker()
