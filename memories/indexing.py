@@ -46,7 +46,14 @@ def place_in_conversations(scope: Scope, memories: Sequence[Memory]) -> None:
 
 
 def new_chunks(scope: Scope, memories: Sequence[Memory]) -> Rows:
-    return Rows(Chunk._meta.db_table, COLUMNS, (chunk for memory in memories for chunk in _chunks(scope, memory)))
+    rows = (chunk for memory in memories for chunk in _chunks(scope, memory, memory))
+    return Rows(Chunk._meta.db_table, COLUMNS, rows)
+
+
+def chunks_of_earlier(scope: Scope, versions: Sequence[tuple[Memory, MemoryVersion]]) -> Rows:
+    """As if these memories had said it before they were changed."""
+    rows = (chunk for memory, version in versions for chunk in _chunks(scope, memory, version))
+    return Rows(Chunk._meta.db_table, COLUMNS, rows)
 
 
 def index_changed(scope: Scope, memory: Memory, changed: Collection[str], version: MemoryVersion | None) -> None:
@@ -63,7 +70,7 @@ def index_changed(scope: Scope, memory: Memory, changed: Collection[str], versio
 
 def describe_again(scope: Scope, memories: Sequence[Memory]) -> None:
     """Only what is known about them changes: the pieces and their vectors stay."""
-    known = {memory.id: (memory.category, _about(memory)) for memory in memories}
+    known = {memory.id: (memory.category, _about(memory, memory)) for memory in memories}
     pieces = Chunk.objects.filter(instance=scope.instance, memory_id__in=[*known], version_id__isnull=True)
     ids, categories, abouts, lengths = [], [], [], []
     for id, memory_id, content in _held(pieces).values_list("id", "memory_id", "content"):
@@ -152,13 +159,14 @@ def embedded_text(who: str, content: str) -> str:
 
 def text_to_embed(memory: Memory) -> str:
     """Of a memory that is one chunk."""
-    return embedded_text(_who(memory), memory.content)
+    return embedded_text(_who(memory, memory), memory.content)
 
 
 COLUMNS = (
     "instance_id",
     "id",
     "memory_id",
+    "version_id",
     "position",
     "category",
     "live",
@@ -171,18 +179,20 @@ COLUMNS = (
 )
 
 
-def _chunks(scope: Scope, memory: Memory) -> Iterator[tuple[Any, ...]]:
+def _chunks(scope: Scope, memory: Memory, text: Memory | MemoryVersion) -> Iterator[tuple[Any, ...]]:
     """Rows of `COLUMNS`, not objects: nobody needs them once they are stored, and making a thousand takes its time."""
-    who, about = _who(memory), _about(memory)
+    version_id = None if text is memory else text.id
+    who, about = _who(memory, text), _about(memory, text)
     described = word_count(about) if about else 0
-    for position, content in enumerate(split(memory.content)):
+    for position, content in enumerate(split(text.content)):
         yield (
             scope.instance.id,
             uuid7(),
             memory.id,
+            version_id,
             position,
-            memory.category,
-            memory.status == Status.ACTIVE,
+            text.category,
+            version_id is None and memory.status == Status.ACTIVE,
             scope.instance.language,
             who,
             content,
@@ -192,16 +202,16 @@ def _chunks(scope: Scope, memory: Memory) -> Iterator[tuple[Any, ...]]:
         )
 
 
-def _who(memory: Memory) -> str:
-    return (speaker(memory.content) or memory.owner)[:200]
+def _who(memory: Memory, text: Memory | MemoryVersion) -> str:
+    return (speaker(text.content) or memory.owner)[:200]
 
 
-def _about(memory: Memory) -> str:
+def _about(memory: Memory, text: Memory | MemoryVersion) -> str:
     parts = [
         day_in_words(memory.occurred_at) if memory.occurred_at else "",
-        memory.key.translate(SEPARATORS),
-        " ".join(memory.tags),
-        memory.summary,
+        text.key.translate(SEPARATORS),
+        " ".join(text.tags),
+        text.summary,
     ]
     return "\n".join(part for part in parts if part)
 

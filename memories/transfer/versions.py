@@ -1,14 +1,12 @@
 """The earlier texts of memories that come from a file: kept, and found when they are asked for."""
 
-from collections.abc import Iterator, Sequence
-from hashlib import sha256
+from collections.abc import Sequence
 
 from accounts.access import Scope
 from conversations.models import Message
-from memories.chunking import speaker, split, word_count
-from memories.indexing import MAX_LENGTH, SEPARATORS, embedded_text
+from memories.indexing import chunks_of_earlier
 from memories.inserting import insert_many, new_rows
-from memories.models import Chunk, Memory, MemoryVersion
+from memories.models import Memory, MemoryVersion
 from memories.transfer.formats.row import ImportedVersion
 from memoryconsole.ids import uuid7
 from memoryconsole.scrub import scrub, scrub_all
@@ -24,8 +22,8 @@ def store_versions(scope: Scope, earlier: Earlier) -> None:
         for version in {each.version: each for each in versions}.values()
     ]
     # Only an earlier content has pieces of its own: a change of the importance leaves those of the memory.
-    chunks = [chunk for pair in kept if pair[0].content != pair[1].content for chunk in _chunks(scope, *pair)]
-    insert_many(new_rows(MemoryVersion, [version for _, version in kept]), new_rows(Chunk, chunks))
+    said = [(memory, version) for memory, version in kept if memory.content != version.content]
+    insert_many(new_rows(MemoryVersion, [version for _, version in kept]), chunks_of_earlier(scope, said))
 
 
 def _messages(scope: Scope, earlier: Earlier) -> set[object]:
@@ -49,24 +47,3 @@ def _version(scope: Scope, memory: Memory, version: ImportedVersion, there: set[
         source_message_id=source,
         **fields,
     )
-
-
-def _chunks(scope: Scope, memory: Memory, version: MemoryVersion) -> Iterator[Chunk]:
-    who = (speaker(version.content) or memory.owner)[:200]
-    about = "\n".join(filter(None, [version.key.translate(SEPARATORS), " ".join(version.tags), version.summary]))
-    for position, content in enumerate(split(version.content)):
-        yield Chunk(
-            instance=scope.instance,
-            id=uuid7(),
-            memory_id=memory.id,
-            version_id=version.id,
-            position=position,
-            category=version.category,
-            live=False,
-            language=scope.instance.language,
-            who=who,
-            content=content,
-            about=about,
-            text_hash=sha256(embedded_text(who, content).encode()).digest(),
-            length=min(word_count(content) + word_count(about), MAX_LENGTH),
-        )
