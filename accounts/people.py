@@ -14,8 +14,8 @@ from accounts.access import Actor, actor_of_user, require_superadmin
 from accounts.events import record_event
 from accounts.models import Membership, User
 from instances.models import Instance
-from memoryconsole.errors import Invalid, NotFound
-from memoryconsole.ids import parse_id
+from memoryconsole.errors import Invalid
+from memoryconsole.finding import find_among
 
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 
@@ -45,11 +45,7 @@ def people(actor: Actor) -> list[User]:
 
 def find_person(actor: Actor, raw_id: object) -> User:
     require_superadmin(actor)
-    id = parse_id(raw_id)
-    user = User.objects.filter(pk=id).first() if id else None
-    if user is None:
-        raise NotFound("There is no such user.")
-    return user
+    return find_among(User.objects.all(), raw_id, "There is no such user.")
 
 
 def grants_of(user: User) -> list[Grant]:

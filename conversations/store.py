@@ -17,13 +17,15 @@ from accounts.access import Scope
 from conversations import working_memory
 from conversations.models import Conversation, Message, MessageRole
 from memories.learning import follow_up
-from memoryconsole.errors import NotFound, Taken
-from memoryconsole.ids import parse_id, uuid7, uuid7_at
+from memoryconsole.errors import Taken
+from memoryconsole.finding import find_among
+from memoryconsole.ids import uuid7, uuid7_at
 from memoryconsole.inputs import Input, Moment, Perhaps, Text
 from memoryconsole.scrub import scrub
 
 MAX_MESSAGE = 100_000
 MAX_MESSAGES = 1000
+NO_CONVERSATION = "There is no such conversation in this instance."
 
 # Messages by who said what, and when.
 Dated = dict[tuple[str, str, datetime], list[Message]]
@@ -74,20 +76,12 @@ def conversations_by_id(scope: Scope, ids: Iterable[UUID | None]) -> dict[UUID, 
 
 def find_conversation(scope: Scope, raw_id: object) -> Conversation:
     """The only way from an outside id to a conversation."""
-    return _found(conversations_of(scope), raw_id)
+    return find_among(conversations_of(scope), raw_id, NO_CONVERSATION)
 
 
 def _held(scope: Scope, raw_id: object) -> Conversation:
     """The same, with its row, for the transaction."""
-    return _found(conversations_of(scope).select_for_update(), raw_id)
-
-
-def _found(rows: QuerySet[Conversation], raw_id: object) -> Conversation:
-    id = parse_id(raw_id)
-    found = rows.filter(id=id).first() if id else None
-    if found is None:
-        raise NotFound("There is no such conversation in this instance.")
-    return found
+    return find_among(conversations_of(scope).select_for_update(), raw_id, NO_CONVERSATION)
 
 
 def messages_of(scope: Scope, conversation: Conversation) -> QuerySet[Message]:

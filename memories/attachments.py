@@ -24,6 +24,7 @@ from memories.filters import readable
 from memories.models import Attachment, Memory
 from memories.store import find_memory
 from memoryconsole.errors import Invalid, NotFound
+from memoryconsole.finding import find_among
 from memoryconsole.ids import parse_id, uuid7
 from memoryconsole.streams import Limited, safe_name
 
@@ -56,12 +57,8 @@ def attachments_of(scope: Scope, memory: Memory) -> QuerySet[Attachment]:
 
 def find_attachment(scope: Scope, raw_memory_id: object, raw_id: object) -> Attachment:
     """The only way from outside ids to a file, through the memory that decides who may read it."""
-    memory = find_memory(scope, raw_memory_id)
-    id = parse_id(raw_id)
-    attachment = attachments_of(scope, memory).filter(id=id).first() if id else None
-    if attachment is None:
-        raise NotFound("There is no such attachment in this instance.")
-    return attachment
+    files = attachments_of(scope, find_memory(scope, raw_memory_id))
+    return find_among(files, raw_id, "There is no such attachment in this instance.")
 
 
 def attach(scope: Scope, raw_memory_id: object, stream: Any, *, name: str) -> Attachment:

@@ -24,7 +24,8 @@ from memories.models import Memory
 from memories.versions import Cause
 from memories.vocabulary import EmbeddingState, Status, Visibility
 from memoryconsole.errors import Conflict, Invalid, NotFound
-from memoryconsole.ids import parse_id, uuid7, uuid7_at
+from memoryconsole.finding import find_among
+from memoryconsole.ids import uuid7, uuid7_at
 from memoryconsole.reading import columns_of, filled, rows_found
 from memoryconsole.scrub import scrub_all
 from memoryconsole.turns import wait_for_turn
@@ -43,10 +44,7 @@ class Saved:
 
 def find_memory(scope: Scope, raw_id: object) -> Memory:
     """The only way from an outside id to a memory."""
-    id = parse_id(raw_id)
-    memory = readable(scope).filter(id=id).first() if id else None
-    if memory is None:
-        raise NotFound("There is no such memory in this instance.")
+    memory = find_among(readable(scope), raw_id, "There is no such memory in this instance.")
     audit.note_private_reads(scope, [memory])
     return memory
 

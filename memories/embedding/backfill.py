@@ -37,8 +37,7 @@ from memories.embedding.storing import (
 from memories.filters import IS_NOT_EMBEDDED
 from memories.models import Job, Memory
 from memories.vocabulary import EmbeddingState
-from memoryconsole.errors import NotFound
-from memoryconsole.ids import parse_id
+from memoryconsole.finding import find_among
 from memoryconsole.queue import bring_forward, is_waiting
 
 KIND = "embed-memories"
@@ -149,11 +148,7 @@ def _run_watched(scope: Scope, job_id: UUID, limit: int | None) -> None:
 
 
 def find_job(scope: Scope, raw_id: object) -> Job:
-    id = parse_id(raw_id)
-    job = Job.objects.filter(instance=scope.instance, id=id).first() if id else None
-    if job is None:
-        raise NotFound("There is no such job in this instance.")
-    return job
+    return find_among(Job.objects.filter(instance=scope.instance), raw_id, "There is no such job in this instance.")
 
 
 def embed_pending(scope: Scope, *, limit: int | None = None, progress: Progress = lambda done: None) -> int:

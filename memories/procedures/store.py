@@ -16,7 +16,7 @@ from memories.models import Procedure, ProcedureVector
 from memories.paging import Order
 from memories.procedures.matching import matches
 from memoryconsole.errors import Conflict, Invalid, NotFound, Taken
-from memoryconsole.ids import parse_id
+from memoryconsole.finding import find_among
 from memoryconsole.inputs import Input, Text
 from memoryconsole.scrub import scrub
 
@@ -66,11 +66,7 @@ def most_used(scope: Scope) -> QuerySet[Procedure]:
 
 def find_procedure(scope: Scope, raw_id: object) -> Procedure:
     """The only way from an outside id to a procedure."""
-    id = parse_id(raw_id)
-    procedure = procedures_of(scope).filter(id=id).first() if id else None
-    if procedure is None:
-        raise NotFound("There is no such procedure in this instance.")
-    return procedure
+    return find_among(procedures_of(scope), raw_id, "There is no such procedure in this instance.")
 
 
 def procedures_for(scope: Scope, text: str, *, limit: int = 3) -> list[Procedure]:

@@ -21,7 +21,7 @@ from memories.recall.request import MAX_QUESTION, RecallSettings
 from memories.search.hybrid import Mode
 from memories.store import find_memory
 from memoryconsole.errors import Invalid, NotFound, Taken
-from memoryconsole.ids import parse_id
+from memoryconsole.finding import find_among
 from memoryconsole.inputs import Input, Text
 from memoryconsole.scrub import scrub
 from memoryconsole.turns import wait_for_turn
@@ -158,11 +158,7 @@ def marks_for(scope: Scope, query: str, user_id: str) -> dict[UUID, bool]:
 
 def find_golden(scope: Scope, raw_id: object) -> GoldenQuery:
     """The only way from an outside id to a golden query."""
-    id = parse_id(raw_id)
-    found = _queries(scope).filter(id=id).first() if id else None
-    if found is None:
-        raise NotFound("There is no such golden query in this instance.")
-    return found
+    return find_among(_queries(scope), raw_id, "There is no such golden query in this instance.")
 
 
 def delete_golden(scope: Scope, raw_id: object) -> None:

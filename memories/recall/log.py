@@ -17,8 +17,8 @@ from accounts.access import Scope
 from memories.days import EACH_DAY, Day, by_day
 from memories.models import Recall
 from memories.recall.account import Account, account_of, packed
-from memoryconsole.errors import NotFound
-from memoryconsole.ids import first_id_at, parse_id, uuid7
+from memoryconsole.finding import find_among
+from memoryconsole.ids import first_id_at, uuid7
 from memoryconsole.scrub import scrub
 
 logger = logging.getLogger(__name__)
@@ -76,11 +76,7 @@ def recalls_of(scope: Scope) -> QuerySet[Recall]:
 
 def find_recall(scope: Scope, raw_id: object) -> Recall:
     """The only way from an outside id to a recall."""
-    id = parse_id(raw_id)
-    found = recalls_of(scope).filter(id=id).first() if id else None
-    if found is None:
-        raise NotFound("There is no such recall in this instance's log.")
-    return found
+    return find_among(recalls_of(scope), raw_id, "There is no such recall in this instance's log.")
 
 
 def account_in(row: Recall) -> Account:

@@ -19,7 +19,7 @@ from memories.paging import Order, name_of_list, read_cursor_as, write_cursor
 from memories.review.merging import merge, narrower_visibility
 from memories.vocabulary import Visibility
 from memoryconsole.errors import Conflict, NotFound
-from memoryconsole.ids import parse_id
+from memoryconsole.finding import find_among
 
 Kind = Literal["duplicate", "conflict"]
 
@@ -131,11 +131,10 @@ def likenesses(scope: Scope, pairs: Sequence[DuplicatePair]) -> list[Likeness]:
 
 def find_pair(scope: Scope, raw_id: object) -> Likeness:
     """The only way from an outside id to a pair."""
-    id = parse_id(raw_id)
-    pair = open_pairs(scope).filter(id=id).first() if id else None
-    found = likenesses(scope, [pair]) if pair else []
+    refusal = "There is no such pair in this instance, or somebody has decided about it."
+    found = likenesses(scope, [find_among(open_pairs(scope), raw_id, refusal)])
     if not found:
-        raise NotFound("There is no such pair in this instance, or somebody has decided about it.")
+        raise NotFound(refusal)
     return found[0]
 
 
