@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
@@ -12,7 +13,8 @@ from django_htmx.middleware import HtmxDetails
 from accounts.access import Actor, Scope, actor_of_user, instances_of, open_instance
 from accounts.models import User
 from instances.models import Instance
-from memoryconsole.errors import NotAllowed
+from memoryconsole.errors import NotAllowed, NotFound
+from memoryconsole.ids import parse_id
 
 P = ParamSpec("P")
 
@@ -49,6 +51,14 @@ def render_part(request: ConsoleRequest, template: str, part: str, context: dict
 def page_number(request: ConsoleRequest) -> int:
     number = request.GET.get("page", "1")
     return int(number) if number.isdecimal() and len(number) <= 12 else 1
+
+
+def ticked(request: ConsoleRequest) -> list[UUID]:
+    """The ids of the rows that were ticked; the boxes have no others, so one that is none comes from nowhere."""
+    ids = [parse_id(raw) for raw in request.POST.getlist("ids")]
+    if None in ids:
+        raise NotFound
+    return [id for id in ids if id is not None]
 
 
 def about_instance(

@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance
+from accounts.pages import ConsoleRequest, about_instance, ticked
 from memories.audit import note_private_reads
 from memories.changing_many import change_many
 from memories.deletion import delete_matching, delete_memories, not_as_many, parts_of
@@ -22,10 +22,10 @@ from memories.views.listing import filters_in, list_url, same_url
 from memories.views.searching import text_in
 from memoryconsole.counting import counted
 from memoryconsole.errors import Conflict, Invalid, NotFound
-from memoryconsole.ids import parse_id
 from memoryconsole.inputs import read
 
 SHOWN = 100
+NOTHING_TICKED = "Nothing is selected. Tick the memories first."
 NOTHING_CHOSEN = "Choose what to do with the selected memories."
 
 
@@ -48,7 +48,7 @@ def memory_bulk(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     selection = _selection(request)
     action = request.POST.get("action", "")
     if selection.n == 0:
-        messages.warning(request, "Nothing is selected. Tick the memories first.")
+        messages.warning(request, NOTHING_TICKED)
     elif action == "delete":
         return _ask(request, scope, selection)
     else:
@@ -149,7 +149,4 @@ def _selection(request: ConsoleRequest) -> Selection:
     if request.POST.get("all") and not text_in(request.GET):
         expected = request.POST.get("expected", "")
         return Selection([], filters_in(request.GET), int(expected) if expected.isdecimal() else 0)
-    ids = [parse_id(raw) for raw in request.POST.getlist("ids")]
-    if None in ids:
-        raise NotFound
-    return Selection([id for id in ids if id is not None])
+    return Selection(ticked(request))

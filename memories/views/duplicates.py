@@ -10,17 +10,16 @@ from django.template.defaultfilters import truncatechars
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, wants_fragment
+from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, ticked, wants_fragment
 from memories.forms.reviewing import MergeForm, PairingForm
 from memories.models import DuplicatePair, Job
 from memories.paging import Page
 from memories.review import duplicates
 from memories.review.duplicates import NEAREST, Kind, Likeness
 from memories.review.pairing import KIND, ask_for_pairs
-from memories.views.bulk import NOTHING_CHOSEN
+from memories.views.bulk import NOTHING_CHOSEN, NOTHING_TICKED
 from memoryconsole.counting import counted
 from memoryconsole.errors import Conflict, Invalid, NotFound
-from memoryconsole.ids import parse_id
 
 SIZE = 10
 KINDS: dict[str, tuple[str, Kind | None]] = {
@@ -81,12 +80,9 @@ def duplicate_pair(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespo
 @require_POST
 @about_instance
 def duplicate_bulk(request: ConsoleRequest, scope: Scope) -> HttpResponse:
-    ids = [parse_id(raw) for raw in request.POST.getlist("ids")]
-    if None in ids:
-        raise NotFound
-    chosen = [id for id in ids if id is not None]
+    chosen = ticked(request)
     if not chosen:
-        messages.warning(request, "Nothing is selected. Tick the memories first.")
+        messages.warning(request, NOTHING_TICKED)
     elif request.POST.get("action") == "merge":
         merged, left = duplicates.merge_many(scope, chosen)
         note = f" {left:,} must be looked at one by one, or had been decided about." if left else ""

@@ -10,17 +10,16 @@ from django.template.defaultfilters import truncatechars
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, wants_fragment
+from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, ticked, wants_fragment
 from conversations.store import conversations_by_id
 from memories.forms.reviewing import MergeForm, ReviewForm
 from memories.models import Memory
 from memories.review import inbox
 from memories.review.inbox import Waiting, Why
-from memories.views.bulk import NOTHING_CHOSEN
+from memories.views.bulk import NOTHING_CHOSEN, NOTHING_TICKED
 from memories.views.editing import said
 from memoryconsole.counting import counted
 from memoryconsole.errors import Conflict, Invalid, NotFound
-from memoryconsole.ids import parse_id
 
 SIZE = 20
 WHYS: dict[str, tuple[str, Why | None]] = {
@@ -72,13 +71,10 @@ def review_one(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
 @require_POST
 @about_instance
 def review_bulk(request: ConsoleRequest, scope: Scope) -> HttpResponse:
-    ids = [parse_id(raw) for raw in request.POST.getlist("ids")]
-    if None in ids:
-        raise NotFound
-    chosen = [id for id in ids if id is not None]
+    chosen = ticked(request)
     action = request.POST.get("action", "")
     if not chosen:
-        messages.warning(request, "Nothing is selected. Tick the memories first.")
+        messages.warning(request, NOTHING_TICKED)
     elif action == "approve":
         n = inbox.approve_many(scope, chosen)
         messages.success(request, f"Approved {counted(n, 'memory', 'memories')}.{_not_there(len(chosen) - n)}")
