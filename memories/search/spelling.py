@@ -16,7 +16,7 @@ from typing import Any
 from django.db import connection
 
 from accounts.access import Scope
-from memories.search.query import LONGEST_WORD, Query
+from memories.search.query import LONGEST_WORD, Phrase, Query
 from memories.search.words_sql import quoted
 
 MOST_WORDS = 8
@@ -37,6 +37,7 @@ MOST_CONTAINING = 5
 # Latin letters without their accents, as they are typed where the keyboard has none; the last are letters of their own.
 ACCENTED = [*range(0xC0, 0x250), *range(0x1E00, 0x1F00)]
 BARE = {code: unicodedata.normalize("NFD", chr(code))[0] for code in ACCENTED} | str.maketrans("đıøł", "diol")
+SAID = re.compile(r"[^\W_]{3,}")
 HALVES = re.compile(r"[^\W\d_]+|\d+")
 
 
@@ -202,7 +203,7 @@ FROM unnest((SELECT %(words)s::text[]), (SELECT %(stems)s::text[])) AS meant (wo
 
 def similar_words(scope: Scope, query: Query) -> Meant:
     """For each word that is nowhere, those somewhere that begin with it, contain it or look like it."""
-    said = dict.fromkeys(re.findall(r"[^\W_]{3,}", query.text.lower()))
+    said = dict.fromkeys(SAID.findall(query.text.lower()))
     texts = [text for text in said if len(text) <= LONGEST_WORD][:MOST_WORDS]
     halves = {text: found for text in texts if len(found := HALVES.findall(text)) > 1}
     asked = [*texts, *(half for found in halves.values() for half in found)]
@@ -279,4 +280,23 @@ def trigrams(word: str) -> set[str]:
 def corrected_query(query: Query, meant: Meant) -> Query:
     instead = {word: " ".join(found) for word, found in meant.replaced.items()}
     words = [instead.get(word.lower(), word) for word in query.text.split()]
-    return replace(query, text=" ".join([*words, *instead.values()]), prefix=" ".join(meant.begun))
+    required = tuple(tuple(other for phrase in group for other in _meant(phrase, meant)) for group in query.required)
+    text = " ".join([*words, *instead.values()])
+    return replace(query, text=text, required=required, prefix=" ".join(meant.begun))
+
+
+def _meant(phrase: Phrase, meant: Meant) -> list[Phrase]:
+    """A phrase as it is, and in each of the words that may have been meant; beginnings need not stand in a row."""
+    begun = [word for word in SAID.findall(phrase.words.lower()) if word in meant.begun]
+    pieces = (*phrase.pieces, *(f"'{word}':*" for word in begun))
+    instead = {**meant.replaced, **{word: [""] for word in begun}}
+    most = max(map(len, instead.values()), default=0)
+
+    def other(choice: int) -> str:
+        return SAID.sub(lambda word: _choice(instead.get(word[0], [word[0]]), choice), phrase.words.lower())
+
+    return [phrase, *(Phrase(words.strip(), pieces) for words in dict.fromkeys(map(other, range(most))))]
+
+
+def _choice(words: Sequence[str], number: int) -> str:
+    return words[min(number, len(words) - 1)]

@@ -70,6 +70,26 @@ def test_several_words_are_corrected_at_once(bot: Instance) -> None:
     assert len(results.hits) == 1
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ('"creme brulee"', {"creme": "crème", "brulee": "brûlée"}),
+        ('"crème brulee"', {"brulee": "brûlée"}),
+        ('"creme cake" or "likes creme"', {"creme": "crème"}),
+        ('"inv20311"', {"inv20311": "inv 20311"}),
+        ('"loan comp"', {"comp": "comp…"}),
+        ('"ordnung"', {"ordnung": "hausordnung, prüfungsordnung"}),
+    ],
+)
+def test_words_in_quotes_are_looked_for_as_they_were_meant(bot: Instance, typed: str, meant: dict[str, str]) -> None:
+    content = "Alice likes crème brûlée, INV-20311 is of the loan company, and Hausordnung und Prüfungsordnung"
+    make_memory(bot, content)
+    make_memory(bot, "Brûlée is no crème")
+    results = find(bot, typed, mode="keyword")
+    assert results.corrected == meant
+    assert texts(results) == [content]
+
+
 def test_of_two_that_are_alike_the_more_common_one_is_meant(bot: Instance) -> None:
     for content in ("Alice knows Marbok", "Alice met Marbot", "Marbot again"):
         make_memory(bot, content)
