@@ -14,7 +14,7 @@ from accounts.keys import Grants
 from accounts.models import User
 from accounts.people import Grant
 from instances.models import Instance
-from memoryconsole.forms import set_choices
+from memoryconsole.forms import set_choices, verbatim
 
 EXPIRIES = [("", "Never"), ("30", "In 30 days"), ("90", "In 90 days"), ("365", "In 1 year")]
 
@@ -124,7 +124,7 @@ class MembershipsForm(forms.Form):
 class NewUserForm(MembershipsForm):
     username = forms.CharField(
         max_length=150,
-        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+        widget=verbatim(),
         help_text="Letters, digits and @ . + - _ only. It cannot be changed later.",
     )
     password = forms.CharField(

@@ -9,7 +9,7 @@ from django.http import QueryDict
 
 from instances.models import Embedder, Instance
 from instances.store import InstanceChanges, InstanceDraft, languages
-from memoryconsole.forms import set_choices
+from memoryconsole.forms import set_choices, verbatim
 from memoryconsole.inputs import read
 
 
@@ -22,7 +22,7 @@ class NewInstanceForm(forms.Form):
     slug = forms.CharField(
         required=False,
         max_length=64,
-        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+        widget=verbatim(),
         help_text="Programs know it by this; it cannot be changed later. Leave empty to have it made from the name.",
     )
     team = forms.CharField(
@@ -171,20 +171,3 @@ class SettingsForm(forms.Form):
     def as_typed(self) -> dict[str, Any]:
         """What stands in the fields, for a form that has not been judged yet; a key is not sent back."""
         return {name: self[name].value() for name in self.fields if name != "openai_key"}
-
-
-class DeleteForm(forms.Form):
-    slug = forms.CharField(
-        label="Type the slug to confirm",
-        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
-    )
-
-    def __init__(self, *args: Any, instance: Instance, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.instance = instance
-
-    def clean_slug(self) -> str:
-        slug: str = self.cleaned_data["slug"]
-        if slug != self.instance.slug:
-            raise forms.ValidationError(f"This is not “{self.instance.slug}”. Nothing was deleted.")
-        return slug

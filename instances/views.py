@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from accounts.access import Scope, open_instance, require_superadmin
 from accounts.pages import ConsoleRequest, actor_of, render_part, superadmins_only, wants_fragment
-from instances.forms import DeleteForm, NewInstanceForm, SettingsForm
+from instances.forms import NewInstanceForm, SettingsForm
 from instances.listing import contents_of, demo_instances, free_slug, list_instances
 from instances.providers import provider_for, why_key_fails
 from instances.store import (
@@ -25,7 +25,7 @@ from instances.warnings import warnings_for
 from memoryconsole.connections import release_connection
 from memoryconsole.counting import counted
 from memoryconsole.errors import Invalid
-from memoryconsole.forms import add_problem, ask_again
+from memoryconsole.forms import ConfirmForm, add_problem, ask_again
 
 
 @require_GET
@@ -109,7 +109,8 @@ def instance_test_key(request: ConsoleRequest, slug: str) -> HttpResponse:
 def instance_delete(request: ConsoleRequest, slug: str) -> HttpResponse:
     scope = _open(request, slug)
     require_superadmin(scope.actor)
-    form = DeleteForm(request.POST if request.method == "POST" else None, instance=scope.instance)
+    typed = request.POST if request.method == "POST" else None
+    form = ConfirmForm(typed, name=scope.instance.slug, is_its="slug", otherwise="Nothing was deleted.")
     if request.method == "POST" and form.is_valid():
         gone = delete_instance(scope)
         messages.success(request, f"{scope.instance.name} is deleted, {_with_all(gone)}. Nothing of it is left.")

@@ -1,9 +1,11 @@
-"""What forms share: choices known only when asked, what the domain found wrong, and secrets asked for again."""
+"""What forms share: choices known only when asked, what the domain found wrong, secrets asked for again, and names
+that are typed letter by letter."""
 
 from collections.abc import Sequence
 from typing import cast
 
 from django import forms
+from django.http import QueryDict
 
 from memoryconsole.errors import Invalid
 from memoryconsole.inputs import snake_name
@@ -23,3 +25,25 @@ def ask_again(form: forms.BaseForm, secret: str) -> None:
 
 def set_choices(form: forms.BaseForm, name: str, choices: Sequence[tuple[str, str]]) -> None:
     cast(forms.ChoiceField, form.fields[name]).choices = choices
+
+
+def verbatim() -> forms.TextInput:
+    """For ids and the like, which no browser should complete or correct."""
+    return forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"})
+
+
+class ConfirmForm(forms.Form):
+    """Before something goes for good: what it is called, typed by hand."""
+
+    confirm = forms.CharField(widget=verbatim())
+
+    def __init__(self, data: QueryDict | None, *, name: str, is_its: str, otherwise: str) -> None:
+        super().__init__(data)
+        self.fields["confirm"].label = f"Type the {is_its} to confirm"
+        self.name, self.otherwise = name, otherwise
+
+    def clean_confirm(self) -> str:
+        typed: str = self.cleaned_data["confirm"]
+        if typed != self.name:
+            raise forms.ValidationError(f"This is not “{self.name}”. {self.otherwise}")
+        return typed

@@ -105,12 +105,12 @@ def test_deleting_takes_the_slug_and_everything(superadmin: Client, support: Ins
     assert "1 conversation" in page
 
     for slug in ("", "sales-bot", "Support-bot", "support-bot\x00"):
-        response = superadmin.post("/instances/support-bot/delete", {"slug": slug})
+        response = superadmin.post("/instances/support-bot/delete", {"confirm": slug})
         assert response.status_code == 200
         assert 'class="error"' in response.content.decode()
     assert Memory.objects.filter(instance=support).count() == 3
 
-    response = superadmin.post("/instances/support-bot/delete", {"slug": "support-bot"}, follow=True)
+    response = superadmin.post("/instances/support-bot/delete", {"confirm": "support-bot"}, follow=True)
 
     assert "is deleted, with 3 memories and 1 conversation. Nothing" in response.content.decode()
     assert list(Instance.objects.all()) == [sales]
@@ -119,7 +119,7 @@ def test_deleting_takes_the_slug_and_everything(superadmin: Client, support: Ins
     assert not Message.objects.exists()
     event = AccountEvent.objects.get(action="instance deleted")
     assert event.detail == {"memories": 3, "conversations": 1}
-    assert superadmin.post("/instances/support-bot/delete", {"slug": "support-bot"}).status_code == 404
+    assert superadmin.post("/instances/support-bot/delete", {"confirm": "support-bot"}).status_code == 404
 
 
 def test_the_demo_goes_with_one_button(superadmin: Client, support: Instance) -> None:
@@ -142,6 +142,6 @@ def test_users_make_and_delete_nothing(alice: Client, mallory: Client, client: C
         assert alice.get(path).status_code == 403
         assert alice.post(path, {"name": "x"}).status_code == 403
     assert client.get("/instances/support-bot/delete").url.startswith("/login")
-    assert alice.post("/instances/support-bot/delete", {"slug": "support-bot"}).status_code == 403
-    assert mallory.post("/instances/support-bot/delete", {"slug": "support-bot"}).status_code == 404
+    assert alice.post("/instances/support-bot/delete", {"confirm": "support-bot"}).status_code == 403
+    assert mallory.post("/instances/support-bot/delete", {"confirm": "support-bot"}).status_code == 404
     assert Instance.objects.filter(slug="support-bot").exists()
