@@ -31,7 +31,7 @@ class System(Protocol):
     def fill(self, tenants: Sequence[str]) -> float: ...
     def settle(self) -> float: ...
     def add(self, first: int, last: int, batch: int, seconds: float) -> dict[str, Any]: ...
-    def search(self, tenant: str, mode: str, questions: Sequence[int], most: int) -> dict[str, Any]: ...
+    def search(self, tenant: str, mode: str, category: str, questions: Sequence[int], most: int) -> dict[str, Any]: ...
     def close(self) -> None: ...
 
 
@@ -62,8 +62,9 @@ class Peer:
     def add(self, first: int, last: int, batch: int, seconds: float) -> dict[str, Any]:
         return self._ask("add", first=first, last=last, batch=batch, seconds=seconds)
 
-    def search(self, tenant: str, mode: str, questions: Sequence[int], most: int) -> dict[str, Any]:
-        return self._ask("search", tenant=tenant, mode=mode, questions=list(questions), most=most)
+    def search(self, tenant: str, mode: str, category: str, questions: Sequence[int], most: int) -> dict[str, Any]:
+        chosen = {"tenant": tenant, "mode": mode, "category": category}
+        return self._ask("search", **chosen, questions=list(questions), most=most)
 
     def close(self) -> None:
         if self.process.poll() is None:
@@ -109,6 +110,7 @@ class Ours:
         known = json.loads((material / "material.json").read_text())
         self.tenants: dict[str, list[int]] = dict(known["tenants"])
         self.texts: list[str] = known["texts"]
+        self.categories: list[str] = known["categories"]
         self.questions: list[str] = known["questions"]
         self.number_of = {text: number for number, text in enumerate(self.texts)}
         for tenant in self.tenants:
@@ -148,10 +150,11 @@ class Ours:
         self._wait(tenant)
         return {"added": added - first, "seconds": perf_counter() - start, "saved_seconds": saved}
 
-    def search(self, tenant: str, mode: str, questions: Sequence[int], most: int) -> dict[str, Any]:
+    def search(self, tenant: str, mode: str, category: str, questions: Sequence[int], most: int) -> dict[str, Any]:
         taken, found = [], []
         for question in questions:
             asked = {"instanceId": tenant, "search": self.questions[question], "mode": mode, "limit": most}
+            asked |= {"category": category} if category else {}
             start = perf_counter()
             answer = self.console.call("GET", "/memories", **asked)
             taken.append((perf_counter() - start) * 1000)
@@ -164,7 +167,7 @@ class Ours:
         """Server, worker and database end with the benchmark."""
 
     def _save(self, tenant: str, numbers: Sequence[int]) -> None:
-        drafts = [{"content": self.texts[number]} for number in numbers]
+        drafts = [{"content": self.texts[number], "category": self.categories[number]} for number in numbers]
         if len(drafts) == 1:
             self.console.call("POST", "/memories", {"instanceId": tenant, **drafts[0]})
         else:

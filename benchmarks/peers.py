@@ -2,13 +2,14 @@
 
     .venv/bin/python benchmarks/peers.py [--sizes 1000,10000,100000] [--set SET.jsonl …]
 
-Peers live in a virtual environment of their own (`.venv-peers`), which is made on the first run, and are called through
-their Python API, each in its own process; the console is called over HTTP. Every store holds all tenants; a search is
-within one of them. All take turns, so that they see the same machine. No time contains embedding: peers are given
-vectors, and the console has met every question once before. `cpu ms` is the processor time of everybody involved in a
-search: the peer, or web server and caller, and PostgreSQL. `exact@20` is how many of the 20 nearest by exact cosine
-among the tenant's rows the answer contains. Adds are measured into the full store, one by one and in batches of
-500: until they are in the indexes, and until the call returns. PostgreSQL is one server for all.
+Peers live in a virtual environment of their own (`.venv-peers`), which is made on the first run, and are called
+through their Python API, each in its own process; the console is called over HTTP. Every store holds all tenants; a
+search is within one of them, of all its rows and of one category that every 20th row has. All take turns, so that they
+see the same machine. No time contains embedding: peers are given vectors, and the console has met every question once
+before. `cpu ms` is the processor time of everybody involved in a search: the peer, or web server and caller, and
+PostgreSQL. `exact@20` is how many of the 20 nearest by exact cosine among the tenant's rows, or those of the category,
+the answer contains. Adds are measured into the full store, one by one and in batches of 500: until they are in the
+indexes, and until the call returns. PostgreSQL is one server for all.
 
 With `--set`, Recall@10 on retrieval sets (the format `quality.py` reads), with vectors from OPENAI_BASE_URL.
 """
@@ -22,6 +23,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import mean, median
@@ -102,35 +104,48 @@ def speed(setting: "Setting", sizes: Sequence[int], questions: int) -> dict[str,
     exact = json.loads((material / "exact.json").read_text())
     searches: list[dict[str, Any]] = []
     for size, tenant in zip(sizes, tenants, strict=True):
-        for mode in ("hybrid", "vector"):
-            print(f"Searching {size:,} memories, {mode} …", flush=True)
-            searches += search_all(race, size, tenant, mode, exact[tenant], setting.postgres)
+        for category, nearest in exact[tenant].items():
+            for mode in ("hybrid", "vector"):
+                print(f"Searching {size:,} memories, {mode}{category and f', category {category}'} …", flush=True)
+                searches += search_all(race, Scope(size, tenant, mode, category, nearest), setting.postgres)
     print("Adding …", flush=True)
     adds = add_all(race, sum(sizes))
     setting.end(race)
     return {"rows": searches, "adds": adds, "filled": filled}
 
 
-def search_all(
-    race: Comparison, size: int, tenant: str, mode: str, exact: list[list[int]], postgres: int
-) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Scope:
+    """Where is searched and how, and for each question the rows that are nearest there."""
+
+    size: int
+    tenant: str
+    mode: str
+    category: str
+    exact: list[list[int]]
+
+    def search(self, system: System, questions: Sequence[int]) -> dict[str, Any]:
+        return system.search(self.tenant, self.mode, self.category, questions, MOST)
+
+
+def search_all(race: Comparison, scope: Scope, postgres: int) -> list[dict[str, Any]]:
     asked: dict[str, list[int]] = {}
     used: dict[str, float] = defaultdict(float)
     answers: dict[str, list[tuple[int, float, list[int]]]] = {}
 
     def warm(system: System) -> None:
-        if mode not in system.modes:
+        if scope.mode not in system.modes:
             return
-        taken = median(system.search(tenant, mode, range(5), MOST)["ms"])
-        number = min(len(exact), max(10, int(PASS_SECONDS * 1000 / taken)))
-        system.search(tenant, mode, range(5, number), MOST)
+        taken = median(scope.search(system, range(5))["ms"])
+        number = min(len(scope.exact), max(10, int(PASS_SECONDS * 1000 / taken)))
+        scope.search(system, range(5, number))
         asked[system.name], answers[system.name] = list(range(number)), []
 
     def turn(number: int, system: System) -> None:
         questions = asked.get(system.name, [])[number::ROUNDS]
         if questions:
             before = used_ms(*system.processes, postgres)
-            answer = system.search(tenant, mode, questions, MOST)
+            answer = scope.search(system, questions)
             used[system.name] += used_ms(*system.processes, postgres) - before
             answers[system.name] += zip(questions, answer["ms"], answer["found"], strict=True)
 
@@ -138,22 +153,17 @@ def search_all(
     for number in range(ROUNDS):
         race.each(partial(turn, number))
     measured = [system.name for system in race.systems if system.name in answers]
-    rows = [searched(name, size, mode, answers[name], used[name], exact) for name in measured]
+    rows = [searched(name, scope, answers[name], used[name]) for name in measured]
     return with_ratio(with_ratio(rows, "p50_ms"), "cpu_ms")
 
 
-def searched(
-    name: str,
-    size: int,
-    mode: str,
-    answers: Sequence[tuple[int, float, list[int]]],
-    used: float,
-    exact: list[list[int]],
-) -> dict[str, Any]:
+def searched(name: str, scope: Scope, answers: Sequence[tuple[int, float, list[int]]], used: float) -> dict[str, Any]:
     taken = [ms for _, ms, _ in answers]
-    shares = [len(set(found) & set(exact[question])) / len(exact[question]) for question, _, found in answers]
+    nearest = [(set(scope.exact[question]), found) for question, _, found in answers]
+    recall = mean(len(exact.intersection(found)) / len(exact) for exact, found in nearest)
+    about = {"memories": scope.size, "mode": scope.mode, "category": scope.category, "system": name}
     figures = {"p50_ms": median(taken), "p95_ms": percentile_95(taken), "cpu_ms": used / len(taken)}
-    return {"memories": size, "mode": mode, "system": name, **figures, "exact@20": mean(shares), "n": len(taken)}
+    return {**about, **figures, "exact@20": recall, "n": len(taken)}
 
 
 def with_ratio(rows: list[dict[str, Any]], figure: str) -> list[dict[str, Any]]:
@@ -199,6 +209,7 @@ class RetrievalSet:
     def write(self, place: Path, embeddings: EmbeddingServer) -> None:
         questions = [query["q"] for _, query in self.wanted]
         known = {"tenants": self.tenants, "texts": self.texts, "questions": questions}
+        known["categories"] = ["fact"] * len(self.texts)
         (place / "material.json").write_text(json.dumps(known))
         for name, part in (("vectors", self.texts), ("questions", questions)):
             (place / f"{name}.f32").write_bytes(b"".join(embeddings.vectors(part)))
@@ -228,7 +239,7 @@ def recalls(setting: "Setting", each: RetrievalSet, known: dict[str, dict[str, s
 
     def ask(system: System) -> None:
         rankings = [
-            system.search(tenant, system.modes[0], [number], MOST)["found"][0]
+            system.search(tenant, system.modes[0], "", [number], MOST)["found"][0]
             for number, (tenant, _) in enumerate(each.wanted)
         ]
         found[system.name] = [

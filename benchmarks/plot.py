@@ -7,7 +7,7 @@ Needs nothing but the result files; a benchmark without a result has no chart.
 
 import json
 from collections.abc import Callable, Sequence
-from itertools import groupby
+from itertools import groupby, product
 from typing import Any
 
 import svg
@@ -82,16 +82,18 @@ def listing_charts(result: Row) -> dict[str, str]:
 
 def peers_charts(result: Row) -> dict[str, str]:
     charts: dict[str, str] = {}
-    for mode in ("hybrid", "vector"):
-        rows = [row for row in result["rows"] if row["mode"] == mode]
+    for mode, category in product(("hybrid", "vector"), ("", "decision")):
+        rows = [row for row in result["rows"] if (row["mode"], row["category"]) == (mode, category)]
         if rows:
-            title = f"Search within one tenant, {'words and vectors' if mode == 'hybrid' else 'vectors alone'}"
+            where = "one category of one tenant" if category else "one tenant"
+            title = f"Search within {where}, {'words and vectors' if mode == 'hybrid' else 'vectors alone'}"
             what = "Median time of a search, embedding excluded, by how many memories the tenant has."
-            charts[f"peers-{mode}"] = latency(result, rows, title, what, "system", "p50_ms")
+            name = f"peers-{mode}{'-filtered' if category else ''}"
+            charts[name] = latency(result, rows, title, what, "system", "p50_ms")
 
     found = [row for row in result["rows"] if row["mode"] == "vector" or row["system"].startswith("mem0")]
-    found.sort(key=lambda row: (row["memories"], row["system"] != OURS, row["system"]))
-    groups = compared(found, lambda row: f"{row['memories']:,} memories", "exact@20")
+    found.sort(key=lambda row: (row["memories"], row["category"], row["system"] != OURS, row["system"]))
+    groups = compared(found, _searched_scope, "exact@20")
     what = "How many of the 20 nearest by exact cosine within the tenant an answer contains, as a share."
     charts["peers-recall"] = bar_chart(result, groups, "Share of the 20 exact neighbours found", what)
     groups = compared(result["adds"], lambda row: _batch(row["batch"]), "per_second")
@@ -107,6 +109,10 @@ def peers_quality_charts(result: Row) -> dict[str, str]:
     groups = compared(result["rows"], lambda row: str(row["set"]), "recall@10")
     what = "Recall at 10 on retrieval sets, in percent, with the same vectors."
     return {"peers-quality": bar_chart(result, groups, "Recall@10 on retrieval sets", what, "%")}
+
+
+def _searched_scope(row: Row) -> str:
+    return f"{row['memories']:,} memories{', one category' if row['category'] else ''}"
 
 
 def _batch(size: int) -> str:

@@ -46,14 +46,16 @@ class Chroma:
             ids=[str(number) for number in numbers],
             embeddings=material.vectors[numbers[0] : numbers[-1] + 1],
             documents=[material.texts[number] for number in numbers],
+            metadatas=[{"category": material.categories[number]} for number in numbers],
         )
 
     def catch_up(self) -> None:
         """Nothing to do: an add is complete."""
 
-    def search(self, tenant: str, mode: str, question: int, most: int) -> list[int]:
+    def search(self, tenant: str, mode: str, category: str, question: int, most: int) -> list[int]:
         vector = self.place.material.question_vectors[question]
-        found = self.collections[tenant].query(query_embeddings=[vector], n_results=most)
+        chosen: Any = {"category": category} if category else None
+        found = self.collections[tenant].query(query_embeddings=[vector], n_results=most, where=chosen)
         return [int(id) for id in found["ids"][0]]
 
 

@@ -9,7 +9,8 @@ from material import DIMENSIONS
 from serve import Place
 
 STAGED = """
-CREATE TEMP TABLE staged (id uuid, vector vector, number int, tenant text, content text, words text) ON COMMIT DROP
+CREATE TEMP TABLE staged (id uuid, vector vector, number int, tenant text, category text, content text, words text)
+ON COMMIT DROP
 """
 
 
@@ -31,11 +32,12 @@ def rows(
         cursor.execute(STAGED)
         with cursor.copy("COPY staged FROM STDIN (FORMAT binary)") as copy:
             # A vector is written as the bytes pgvector expects, under the name of bytes.
-            copy.set_types(["uuid", "bytea", "int4", "text", "text", "text"])
+            copy.set_types(["uuid", "bytea", "int4", "text", "text", "text", "text"])
             for tenant in tenants:
                 for number in range(*place.material.tenants[tenant]):
-                    text = place.material.texts[number]
-                    copy.write_row([UUID(int=number), packed(place, number), number, tenant, text, words(text)])
+                    text, category = place.material.texts[number], place.material.categories[number]
+                    named = [UUID(int=number), packed(place, number), number, tenant, category]
+                    copy.write_row([*named, text, words(text)])
         cursor.execute(chosen)
 
 

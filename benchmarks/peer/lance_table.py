@@ -1,4 +1,5 @@
-"""LanceDB: one table, the tenant as a column with an index, words by its full-text index, merged by its RRFReranker.
+"""LanceDB: one table, tenant and category as columns with an index, words by its full-text index, merged by
+its RRFReranker.
 
 Its documentation asks for no vector index below some hundred thousand rows: `open_table` compares every vector of the
 tenant. `open_indexed` has the default index (IVF_PQ) and looks at ten times as many candidates again.
@@ -24,7 +25,7 @@ class LanceDB:
         from lancedb.rerankers import RRFReranker
 
         self.place, self.has_index, self.is_indexed = place, has_index, False
-        fields = {"row": pa.int64(), "tenant": pa.string(), "text": pa.string()}
+        fields = {"row": pa.int64(), **{name: pa.string() for name in ("tenant", "category", "text")}}
         schema = pa.schema({**fields, "vector": pa.list_(pa.float32(), DIMENSIONS)})
         name = "indexed" if has_index else "memories"
         self.table = lancedb.connect(str(place.work / name)).create_table("memories", schema=schema)
@@ -39,7 +40,8 @@ class LanceDB:
     def settle(self) -> None:
         if not self.is_indexed:
             self.table.create_fts_index("text")
-            self.table.create_scalar_index("tenant", index_type="BITMAP")
+            for column in ("tenant", "category"):
+                self.table.create_scalar_index(column, index_type="BITMAP")
             if self.has_index:
                 self.table.create_index("cosine", vector_column_name="vector")
             self.is_indexed = True
@@ -47,14 +49,15 @@ class LanceDB:
 
     def add(self, numbers: Sequence[int]) -> None:
         material = self.place.material
-        rows = [{"row": n, "tenant": material.tenant_of(n), "text": material.texts[n]} for n in numbers]
-        self.table.add([row | {"vector": material.vectors[row["row"]]} for row in rows])
+        rows = [{"row": n, "tenant": material.tenant_of(n), "category": material.categories[n]} for n in numbers]
+        told = [{"text": material.texts[number], "vector": material.vectors[number]} for number in numbers]
+        self.table.add([row | more for row, more in zip(rows, told, strict=True)])
 
     def catch_up(self) -> None:
         """New rows are compared one by one until this is called."""
         self.table.optimize()
 
-    def search(self, tenant: str, mode: str, question: int, most: int) -> list[int]:
+    def search(self, tenant: str, mode: str, category: str, question: int, most: int) -> list[int]:
         material = self.place.material
         vector = material.question_vectors[question]
         if mode == "vector":
@@ -62,7 +65,8 @@ class LanceDB:
         else:
             query = self.table.search(query_type="hybrid").vector(vector).text(material.questions[question])
             query = query.rerank(self.reranker)
-        query = query.distance_type("cosine").where(f"tenant = '{tenant}'", prefilter=True)
+        chosen = f"tenant = '{tenant}'" + (f" AND category = '{category}'" if category else "")
+        query = query.distance_type("cosine").where(chosen, prefilter=True)
         if self.has_index:
             query = query.refine_factor(REFINE)
         return [hit["row"] for hit in query.select(["row", "tenant", "text"]).limit(most).to_list()]

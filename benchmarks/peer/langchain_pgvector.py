@@ -1,4 +1,5 @@
-"""langchain-postgres: a PGVectorStore with a text-search column, its HybridSearchConfig, and the tenant as a column.
+"""langchain-postgres: a PGVectorStore with a text-search column, its HybridSearchConfig, and tenant and
+category as columns.
 
 Words and vectors are merged by its own reciprocal rank fusion. `open_indexed` has the HNSW index its documentation
 applies, `open_exact` none; both have an index for the tenant and one for the words.
@@ -18,6 +19,7 @@ COLUMNS = {
     "content": "content",
     "content_tsv": "to_tsvector('pg_catalog.english', content)",
     "tenant": "tenant",
+    "category": "category",
     "number": "number",
     "langchain_metadata": "'{}'::json",
 }
@@ -32,14 +34,15 @@ class LangchainPostgres:
 
         self.place, self.name, self.hnsw = place, name, hnsw
         engine = PGEngine.from_connection_string(place.database.replace("postgresql://", "postgresql+psycopg://"))
-        described = [Column("tenant", "TEXT", nullable=False), Column("number", "INTEGER", nullable=False)]
+        described = [Column(column, "TEXT", nullable=False) for column in ("tenant", "category")]
+        described.append(Column("number", "INTEGER", nullable=False))
         engine.init_vectorstore_table(name, 1536, metadata_columns=described, hybrid_search_config=self.hybrid(""))
-        embedder, columns = KnownVectors(place.material), ["tenant", "number"]
+        embedder, columns = KnownVectors(place.material), [column.name for column in described]
         self.store = PGVectorStore.create_sync(
             engine, embedder, name, metadata_columns=columns, hybrid_search_config=self.hybrid("")
         )
         self.vectors_only = PGVectorStore.create_sync(engine, embedder, name, metadata_columns=columns)
-        copying.run(place.database, f'CREATE INDEX ON "{name}" (tenant)')
+        copying.run(place.database, f'CREATE INDEX ON "{name}" (tenant, category)')
 
     def hybrid(self, question: str) -> Any:
         """A new one for every search: it keeps the first question it is used for."""
@@ -70,14 +73,18 @@ class LangchainPostgres:
         material = self.place.material
         self.store.add_texts(
             [material.texts[number] for number in numbers],
-            metadatas=[{"tenant": material.tenant_of(number), "number": number} for number in numbers],
+            metadatas=[
+                {"tenant": material.tenant_of(number), "category": material.categories[number], "number": number}
+                for number in numbers
+            ],
         )
 
     def catch_up(self) -> None:
         """Nothing to do: an add is complete."""
 
-    def search(self, tenant: str, mode: str, question: int, most: int) -> list[int]:
-        text, chosen = self.place.material.questions[question], {"tenant": tenant}
+    def search(self, tenant: str, mode: str, category: str, question: int, most: int) -> list[int]:
+        text = self.place.material.questions[question]
+        chosen = {"tenant": tenant} | ({"category": category} if category else {})
         if mode == "vector":
             found = self.vectors_only.similarity_search(text, k=most, filter=chosen)
         else:

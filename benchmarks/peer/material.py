@@ -9,6 +9,7 @@ and a little noise, as text embeddings do; without it no index over neighbours w
 import argparse
 import json
 import random
+from collections.abc import Sequence
 from hashlib import md5
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 
 DIMENSIONS, TOPICS, INNER = 1536, 200, 48
 NEAREST = 20
+COMMON, RARE, RARE_EVERY = "fact", "decision", 20
 
 
 class Material:
@@ -26,6 +28,7 @@ class Material:
         known = json.loads((place / "material.json").read_text())
         self.tenants: dict[str, tuple[int, int]] = {name: (first, last) for name, (first, last) in known["tenants"]}
         self.texts: list[str] = known["texts"]
+        self.categories: list[str] = known["categories"]
         self.questions: list[str] = known["questions"]
         self.vectors = _stored(place / "vectors.f32")
         self.question_vectors = _stored(place / "questions.f32")
@@ -53,11 +56,17 @@ def write(place: Path, tenants: list[tuple[str, int]], adds: int, questions: int
     (place / "questions.f32").write_bytes(asked.tobytes())
     ends = np.cumsum([0, *(size for _, size in tenants)]).tolist()
     ranges = [(name, (ends[n], ends[n + 1])) for n, (name, _) in enumerate(tenants)]
-    known = {"tenants": ranges, "texts": texts(total), "questions": question_texts(questions)}
-    (place / "material.json").write_text(json.dumps(known))
+    known = {"tenants": ranges, "texts": texts(total), "categories": [category(number) for number in range(total)]}
+    (place / "material.json").write_text(json.dumps(known | {"questions": question_texts(questions)}))
     stored = _stored(place / "vectors.f32")
-    exact = {name: nearest(stored[first:last], asked, first) for name, (first, last) in ranges}
+    exact = {name: exact_answers(stored, asked, range(*numbers)) for name, numbers in ranges}
     (place / "exact.json").write_text(json.dumps(exact))
+
+
+def exact_answers(stored: Any, asked: Any, numbers: range) -> dict[str, list[list[int]]]:
+    """Among all rows of a tenant, and among those of the rare category alone."""
+    rare = [number for number in numbers if category(number) == RARE]
+    return {"": nearest(stored, asked, numbers), RARE: nearest(stored, asked, rare)}
 
 
 def vectors(draw: np.random.Generator, topics: Any, inner: Any, number: int) -> Any:
@@ -69,10 +78,14 @@ def vectors(draw: np.random.Generator, topics: Any, inner: Any, number: int) -> 
     return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype("<f4")
 
 
-def nearest(rows: Any, asked: Any, first: int) -> list[list[int]]:
-    """The exact answer: by cosine, among the tenant's rows alone."""
-    order = np.argsort(-(asked @ rows.T), axis=1, kind="stable")[:, :NEAREST]
-    return [[first + int(number) for number in row] for row in order]
+def nearest(stored: Any, asked: Any, numbers: Sequence[int]) -> list[list[int]]:
+    """The exact answer: by cosine, among these rows alone."""
+    order = np.argsort(-(asked @ stored[numbers].T), axis=1, kind="stable")[:, :NEAREST]
+    return [[numbers[place] for place in row] for row in order]
+
+
+def category(number: int) -> str:
+    return COMMON if number % RARE_EVERY else RARE
 
 
 def texts(number: int) -> list[str]:

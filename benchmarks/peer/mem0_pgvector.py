@@ -13,8 +13,8 @@ from known_vectors import KnownVectors
 from serve import Place
 
 PAYLOAD = """
-jsonb_build_object('user_id', tenant, 'row', number, 'role', 'user', 'data', content, 'hash', md5(content),
-    'created_at', now(), 'updated_at', now(), 'text_lemmatized', words)
+jsonb_build_object('user_id', tenant, 'category', category, 'row', number, 'role', 'user', 'data', content,
+    'hash', md5(content), 'created_at', now(), 'updated_at', now(), 'text_lemmatized', words)
 """
 
 
@@ -53,16 +53,15 @@ class Mem0:
     def add(self, numbers: Sequence[int]) -> None:
         material = self.place.material
         for number in numbers:
-            user, told = material.tenant_of(number), {"row": number}
+            user, told = material.tenant_of(number), {"row": number, "category": material.categories[number]}
             self.memory.add(material.texts[number], user_id=user, metadata=told, infer=False)
 
     def catch_up(self) -> None:
         """Nothing to do: an add is complete."""
 
-    def search(self, tenant: str, mode: str, question: int, most: int) -> list[int]:
-        found: dict[str, Any] = self.memory.search(
-            self.place.material.questions[question], top_k=most, filters={"user_id": tenant}
-        )
+    def search(self, tenant: str, mode: str, category: str, question: int, most: int) -> list[int]:
+        chosen = {"user_id": tenant} | ({"category": category} if category else {})
+        found: dict[str, Any] = self.memory.search(self.place.material.questions[question], top_k=most, filters=chosen)
         return [hit["metadata"]["row"] for hit in found["results"]]
 
 

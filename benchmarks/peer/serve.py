@@ -55,8 +55,8 @@ class Peer(Protocol):
     def catch_up(self) -> None:
         """What it leaves for later, before new rows are part of its indexes."""
 
-    def search(self, tenant: str, mode: str, question: int, most: int) -> list[int]:
-        """The numbers of the rows found, best first."""
+    def search(self, tenant: str, mode: str, category: str, question: int, most: int) -> list[int]:
+        """The numbers of the rows found, best first; of this category alone, if it is named."""
 
 
 class Served:
@@ -85,11 +85,11 @@ class Served:
         self.peer.catch_up()
         return {"added": added - first, "seconds": perf_counter() - start, "saved_seconds": saved}
 
-    def search(self, tenant: str, mode: str, questions: list[int], most: int) -> dict[str, Any]:
+    def search(self, tenant: str, mode: str, category: str, questions: list[int], most: int) -> dict[str, Any]:
         taken, found = [], []
         for question in questions:
             start = perf_counter()
-            found.append(self.peer.search(tenant, mode, question, most))
+            found.append(self.peer.search(tenant, mode, category, question, most))
             taken.append((perf_counter() - start) * 1000)
         return {"ms": taken, "found": found}
 
