@@ -1,7 +1,8 @@
 """The part of a text that answers a search, with the words that were found marked. Pure functions."""
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import takewhile
 from typing import TypeAlias
@@ -9,6 +10,7 @@ from typing import TypeAlias
 from django.utils.safestring import SafeString
 
 from memories.chunking import ALPHABETS, IDEOGRAPHS, MARKS, RUN
+from memories.search.accents import BARE, DOTS, SPREAD
 
 WINDOW = 280
 LEAD = 60
@@ -30,10 +32,22 @@ INITIALS = re.compile(r"\b[^\W\d_]\.[^\W\d_]\.")
 ANYTHING, NOTHING = re.compile(""), re.compile("(?!)")
 # Before the stem of an Arabic word.
 ARTICLE = re.compile("(?:[وفبك]?ال|و?لل)$")
-# The letters and signs that `memories_folded` replaces or leaves out, once they are small.
-PLAIN = str.maketrans("آأإٱىیکёάέήίόύώϊϋΐΰςșț\u0901", "ااااييكеαεηιουωιυιυσşţ\u0902")
+ZEROS = (0x660, 0x6F0, 0x966, 0x9E6, 0xE50, 0xED0, 0x1040, 0x17E0)
+# The letters and signs that `memories_folded` replaces or leaves out, once they are small. Accents too: some stems have
+# none, that of Größe is gross.
+PLAIN = BARE | str.maketrans("آأإٱىیکёάέήίόύώϊϋΐΰςșț\u0901", "ااااييكеαεηιουωιυιυσşţ\u0902")
+DIGITS = [(digit, "".join(chr(zero + digit) for zero in ZEROS)) for digit in range(10)]
+PLAIN |= {ord(other): str(digit) for digit, others in DIGITS for other in others}
+ANY_SCRIPT = str.maketrans({str(digit): f"[{digit}{others}]" for digit, others in DIGITS})
 PLAIN |= str.maketrans("\u0958\u0959\u095a\u095b\u095c\u095d\u095e\u095f", "कखगजडढफय")
-LEFT_OUT = re.compile("[\u00ad\u0591-\u05bd\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u093c]")
+LEFT_OUT = re.compile(
+    "[\u00ad\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u093c]"
+)
+# What NFKC or a keyboard writes with other letters: those with accents or voicing of their own, and wide, narrow or
+# joined ones.
+ODD = re.compile(
+    "(?s:.)[\u0300-\u036f\u3099\u309a\uff9e\uff9f]+|[ßæœªº²³\u0e33\u0eb3\u2000-\u2fff\uf900-\uffff\U00010000-\U0010ffff]"
+)
 # As `html.escape` does, in one go.
 ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 
@@ -77,17 +91,26 @@ def _places(text: str, matched: Sequence[str]) -> list[Span]:
 
     Looked for one by one: a pattern of all of them takes longer to compile than all the rest of a page of hits.
     """
-    small, at = _small(text)
+    letters = _small(text)
+    places = {stem: _standing(stem, text, *letters) for stem in (*matched, *_dotted(text, matched))}
+    missing = [stem for stem in matched if not places[stem]]
+    if missing and (DOTS.search(letters[0]) or not text.isascii()):
+        letters = _bare(*letters)
+        places |= {stem: _standing(_bare(*_small(stem))[0], text, *letters) for stem in missing}
+    return sorted(place for found in places.values() for place in found)
+
+
+def _standing(stem: str, text: str, small: str, at: Sequence[int]) -> list[Span]:
+    """Where this stem is."""
     places = []
-    for stem in (*matched, *_dotted(text, matched)):
-        begin, before, after = _parts(stem)
-        start = small.find(begin)
-        while start >= 0:
-            first = at[_with_article(small, start)]
-            if before.match(text, first) and (rest := after.match(text, at[start + len(begin)])):
-                places.append((first, rest.end()))
-            start = small.find(begin, start + 1)
-    return sorted(places)
+    begin, before, after = _parts(stem)
+    start = small.find(begin)
+    while start >= 0:
+        first = at[_with_article(small, start)]
+        if before.match(text, first) and (rest := after.match(text, at[start + len(begin)])):
+            places.append((first, rest.end()))
+        start = small.find(begin, start + 1)
+    return places
 
 
 def _dotted(text: str, matched: Sequence[str]) -> list[str]:
@@ -104,11 +127,31 @@ def _small(text: str) -> tuple[str, Sequence[int]]:
         small = "".join(letter.lower()[0] for letter in text)
     if small.isascii():
         return small, range(len(text) + 1)
-    small = small.translate(PLAIN)
-    if not LEFT_OUT.search(small):
-        return small, range(len(text) + 1)
-    at = [place for place, letter in enumerate(small) if not LEFT_OUT.match(letter)]
-    return "".join(small[place] for place in at), [*at, len(text)]
+    return _rewritten(LEFT_OUT, "", small.translate(PLAIN), range(len(text) + 1))
+
+
+def _bare(small: str, at: Sequence[int]) -> tuple[str, Sequence[int]]:
+    """The same in any width, with ß as ss and oe as ö: a letter may have become two, or two may have become one."""
+    return _rewritten(DOTS, "", *_rewritten(ODD, _usual, small, at))
+
+
+def _usual(odd: re.Match[str]) -> str:
+    return unicodedata.normalize("NFKC", odd[0]).lower().translate(PLAIN).translate(SPREAD)
+
+
+def _rewritten(
+    what: re.Pattern[str], by: str | Callable[[re.Match[str]], str], small: str, at: Sequence[int]
+) -> tuple[str, Sequence[int]]:
+    """With something else for each of them, and where each letter stands now."""
+    parts: list[str] = []
+    places: list[int] = []
+    done = 0
+    for match in what.finditer(small):
+        instead = by if isinstance(by, str) else by(match)
+        parts += [small[done : match.start()], instead]
+        places += [*at[done : match.start()], *[at[match.start()]] * len(instead)]
+        done = match.end()
+    return ("".join([*parts, small[done:]]), [*places, *at[done:]]) if done else (small, at)
 
 
 def _with_article(small: str, start: int) -> int:
@@ -122,7 +165,7 @@ def _with_article(small: str, start: int) -> int:
 @lru_cache(maxsize=2048)
 def _parts(stem: str) -> tuple[str, re.Pattern[str], re.Pattern[str]]:
     """How a word begins that has this stem, what may stand before it, and the rest of it."""
-    bare = stem.rstrip("*").lower()
+    bare = stem.rstrip("*").lower().translate(PLAIN)
     if not bare:
         return bare, NOTHING, NOTHING
     if RUN.search(bare):
@@ -131,7 +174,7 @@ def _parts(stem: str) -> tuple[str, re.Pattern[str], re.Pattern[str]]:
         return bare, BEGIN, END
     if bare.isdigit() and len(bare) > 3 and not stem.endswith("*"):  # “50000” may be “50,000”
         first = len(bare) % 3 or 3
-        groups = "".join(f"{GROUP}{bare[at : at + 3]}" for at in range(first, len(bare), 3))
+        groups = "".join(f"{GROUP}{bare[at : at + 3].translate(ANY_SCRIPT)}" for at in range(first, len(bare), 3))
         return bare[:first], BEGIN, re.compile(rf"{groups}{REST_OF_NUMBER.pattern}")
     if bare[-1].isdigit() and not stem.endswith("*"):
         return bare, BEGIN, REST_OF_NUMBER

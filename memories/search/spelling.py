@@ -6,7 +6,6 @@ these words.
 """
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from typing import Any
 from django.db import connection
 
 from accounts.access import Scope
+from memories.search.accents import BARE
 from memories.search.query import LONGEST_WORD, Phrase, Query
 from memories.search.words_sql import quoted
 
@@ -34,9 +34,6 @@ STRETCH = 3
 BEGINNING, BEGINNING_DIGITS = 4, 3
 INSIDE, INSIDE_DIGITS = 5, 4
 MOST_CONTAINING = 5
-# Latin letters without their accents, as they are typed where the keyboard has none; the last are letters of their own.
-ACCENTED = [*range(0xC0, 0x250), *range(0x1E00, 0x1F00)]
-BARE = {code: unicodedata.normalize("NFD", chr(code))[0] for code in ACCENTED} | str.maketrans("đıøł", "diol")
 SAID = re.compile(r"[^\W_]{3,}")
 HALVES = re.compile(r"[^\W\d_]+|\d+")
 

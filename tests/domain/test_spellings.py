@@ -57,6 +57,21 @@ def test_another_spelling_finds_it(language: str, content: str, typed: str) -> N
         ("arabic", "كَتَبَ الوَلَدُ رسالة", "ولد", "كَتَبَ <mark>الوَلَدُ</mark> رسالة"),
         ("hindi", "नया दफ़्तर यहाँ है", "दफ्तर", "नया <mark>दफ़्तर</mark> यहाँ है"),
         ("hindi", "नया द\u095e्तर यहाँ है", "दफ्तर", "नया <mark>द\u095e्तर</mark> यहाँ है"),
+        # Stems of these languages have no accents.
+        ("german", "Frau Müller mag Äpfel", "Müller Apfel", "Frau <mark>Müller</mark> mag <mark>Äpfel</mark>"),
+        ("german", "die Größe der Straße", "grosse Strassen", "die <mark>Größe</mark> der <mark>Straße</mark>"),
+        ("german", "Herr Mueller aus Koeln", "Müller Köln", "Herr <mark>Mueller</mark> aus <mark>Koeln</mark>"),
+        ("german", "Frau Mu\u0308ller ruft an", "Müller", "Frau <mark>Mu\u0308ller</mark> ruft an"),
+        ("spanish", "una canción española", "canción", "una <mark>canción</mark> española"),
+        ("french", "les élèves de Noël", "élève", "les <mark>élèves</mark> de Noël"),
+        ("turkish", "Işık Yılmaz aradı", "ışık", "<mark>Işık</mark> Yılmaz aradı"),
+        # Wide, narrow and joined letters, and the digits of other scripts.
+        ("simple", "ＡＢＣ株式会社", "abc", "<mark>ＡＢＣ</mark>株式会社"),
+        ("simple", "ﾊﾟｿｺﾝを買った", "パソコン", "<mark>ﾊﾟｿｺﾝ</mark>を買った"),
+        ("simple", "ไม่ใส่น้ำตาล", "น้ำตาล", "ไม่ใส่<mark>น้ำตาล</mark>"),
+        ("simple", "the ﬁnance oﬃce", "finance", "the <mark>ﬁnance</mark> oﬃce"),
+        ("arabic", "الساعة ٣ لسنة ٢٠٢٦", "2026", "الساعة ٣ لسنة <mark>٢٠٢٦</mark>"),
+        ("simple", "שָׁלוֹם דוד", "שלום", "<mark>שָׁלוֹם</mark> דוד"),
     ],
 )
 def test_it_is_marked_as_it_is_spelt(language: str, content: str, typed: str, marked: str) -> None:
