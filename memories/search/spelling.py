@@ -35,6 +35,7 @@ BEGINNING, BEGINNING_DIGITS = 4, 3
 INSIDE, INSIDE_DIGITS = 5, 4
 MOST_CONTAINING = 5
 SAID = re.compile(r"[^\W_]{3,}")
+NUMBER = re.compile(r"\d[\d.]*")
 HALVES = re.compile(r"[^\W\d_]+|\d+")
 
 
@@ -78,8 +79,8 @@ class Word:
 
     def __init__(self, text: str, cut: Sequence[str], begins_one: bool = False) -> None:
         self.text = text
-        self.has_digits = any(c.isdigit() for c in text)
-        self.is_begun = begins_one and len(text) >= (BEGINNING_DIGITS if self.has_digits else BEGINNING)
+        self.numbers = NUMBER.findall(text)
+        self.is_begun = begins_one and len(text) >= (BEGINNING_DIGITS if self.numbers else BEGINNING)
         self.lengths = range(max(len(cut[0]) - STRETCH, 3), len(text) + STRETCH + 1)
         self.stems = {text, *(stem for stem in cut[:1] if len(stem) + STRETCH >= len(text))}
         self.written = {text, cut[0]}
@@ -89,7 +90,7 @@ class Word:
 
     def containing(self, known: Known) -> list[str]:
         """The stems it is part of, the most common ones first."""
-        least = INSIDE_DIGITS if self.has_digits else INSIDE
+        least = INSIDE_DIGITS if self.numbers else INSIDE
         own = [rf"{re.escape(stem)}.*" for stem in self.stems if len(stem) >= least and stem in known.lines]
         # At the end of a longer word its own ending may have been cut off.
         own += [re.escape(self.text[:-1])] if len(self.text) > least and f"{self.text[:-1]}\n" in known.lines else []
@@ -115,7 +116,9 @@ class Word:
         """Those worth comparing, which takes longer than all of this: they begin or go on like it."""
         alike = known.like(self.text)
         lengths, shares = self.lengths, self.shares
-        return [stem for stem in alike if len(stem) in lengths and shares(stem)]
+        likely = [stem for stem in alike if len(stem) in lengths and shares(stem)]
+        # 1985 is no slip of the fingers for 1984: another number is something else.
+        return [stem for stem in likely if NUMBER.findall(stem) == self.numbers]
 
     def nearness(self, stem: str) -> float:
         """A slip of the fingers is nearer than anything else, however few trigrams of a short word it leaves."""

@@ -63,6 +63,14 @@ def test_what_looks_like_nothing_stays(bot: Instance, typed: str) -> None:
     assert find(bot, typed).corrected == {}
 
 
+@pytest.mark.parametrize("typed", ["1985", "1948", "20312", "lh1235", "0125", '"1985"'])
+def test_another_number_is_no_misspelling(bot: Instance, typed: str) -> None:
+    make_memory(bot, "Bob, born in 1984, paid INV-20311 for flight LH1234 with 0.125 off")
+    results = find(bot, typed, mode="keyword")
+    assert (texts(results), results.corrected) == ([], {})
+    assert find(bot, "lj1234", mode="keyword").corrected == {"lj1234": "lh1234"}
+
+
 def test_several_words_are_corrected_at_once(bot: Instance) -> None:
     make_memory(bot, "The lighthouse keeper of Portsmouth")
     results = find(bot, "lighthuose kepeer portsmuoth xyzzy")
