@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from django.db import connection
 
 from accounts.access import Scope
-from memories.search.accents import BARE
+from memories.search.accents import bare, typed_otherwise
 from memories.search.query import LONGEST_WORD, Phrase, Query
 from memories.search.words_sql import quoted
 
@@ -61,11 +62,11 @@ class Known:
 
     @cached_property
     def accented(self) -> Mapping[str, Sequence[str]]:
-        """The stems that have accents, by what is left without them."""
+        """The stems that have accents, by what is left without them, however their dots are written."""
         found: dict[str, list[str]] = {}
         for stem in () if self.lines.isascii() else self.stems:
             if not stem.isascii():
-                found.setdefault(stem.translate(BARE), []).append(stem)
+                found.setdefault(bare(stem), []).append(stem)
         return found
 
     def like(self, text: str) -> list[str]:
@@ -109,7 +110,7 @@ class Word:
     def unaccented(self, known: Known) -> list[str]:
         """The most common stem that it is without the accents; what is typed without any is mostly meant with them."""
         typed = [spelling for spelling in self.written if spelling.isascii()]
-        found = {stem for spelling in typed for stem in known.accented.get(spelling, ())}
+        found = {stem for spelling in typed for stem in known.accented.get(bare(spelling), ())}
         return sorted(found, key=lambda stem: (-known.stems[stem], stem))[:1]
 
     def near(self, known: Known) -> list[str]:
@@ -206,15 +207,22 @@ def similar_words(scope: Scope, query: Query) -> Meant:
     said = dict.fromkeys(SAID.findall(query.text.lower()))
     texts = [text for text in said if len(text) <= LONGEST_WORD][:MOST_WORDS]
     halves = {text: found for text in texts if len(found := HALVES.findall(text)) > 1}
-    asked = [*texts, *(half for found in halves.values() for half in found)]
+    plain = {text: typed_otherwise(text) for text in texts}
+    asked = [*texts, *chain(*halves.values(), *plain.values())]
     nowhere = {row[0]: Word(*row) for row in _rows(scope, NOWHERE, words=asked)} if asked else {}
     begun = [text for text in texts if text in nowhere and nowhere[text].is_begun]
     # "inv20311" where INV-20311 was written.
-    apart = {
+    known = {
         text: [" ".join(found)] for text, found in halves.items() if text in nowhere and not nowhere.keys() & found
     }
-    left = [nowhere[text] for text in texts if text in nowhere.keys() - begun - apart.keys()]
-    return Meant(apart | _replaced(scope, left), begun)
+    # "Müller" where Mueller was written.
+    known |= {
+        text: found
+        for text in texts
+        if text in nowhere.keys() - begun and (found := [one for one in plain[text] if one not in nowhere])
+    }
+    left = [nowhere[text] for text in texts if text in nowhere.keys() - begun - known.keys()]
+    return Meant(known | _replaced(scope, left), begun)
 
 
 def _replaced(scope: Scope, words: Sequence[Word]) -> dict[str, list[str]]:

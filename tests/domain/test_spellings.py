@@ -83,8 +83,8 @@ def test_it_is_marked_as_it_is_spelt(language: str, content: str, typed: str, ma
 
 def test_elsewhere_i_is_i(bot: Instance) -> None:
     make_memory(bot, "KIRMIZI ARABA")
-    assert find(bot, "kirmizi", mode="keyword").hits
-    assert not find(bot, '"kırmızı"', mode="keyword").hits
+    assert not find(bot, "kirmizi", mode="keyword").corrected
+    assert find(bot, '"kırmızı"', mode="keyword").corrected == {"kırmızı": "kirmizi"}
 
 
 def test_what_was_indexed_before_is_found_after_the_migration() -> None:
