@@ -115,7 +115,7 @@ class Word:
 
     def near(self, known: Known) -> list[str]:
         """Those worth comparing, which takes longer than all of this: they begin or go on like it."""
-        alike = known.like(self.text)
+        alike = {stem for spelling in self.written if len(spelling) > 1 for stem in known.like(spelling)}
         lengths, shares = self.lengths, self.shares
         likely = [stem for stem in alike if len(stem) in lengths and shares(stem)]
         # 1985 is no slip of the fingers for 1984: another number is something else.
@@ -193,7 +193,7 @@ SELECT word, coalesce((
           AND c.words @@ array_to_tsvector(ARRAY[stem])::text::tsquery AND {READABLE}
         LIMIT 3
     ) AS examples, ts_parse('default', lower(concat_ws(' ', who, content, about)))
-    WHERE (left(token, 1) = left(stem, 1) OR substr(token, 2, 2) = substr(stem, 2, 2))
+    WHERE (left(token, 1) = left(stem, 1) OR substr(token, 2, 2) = substr(stem, 2, 2) OR strpos(token, stem) > 1)
       AND stem = ANY(tsvector_to_array(to_tsvector(%(language)s::text::regconfig, memories_folded(token))))
     ORDER BY similarity(token, word) DESC, token
     LIMIT 1

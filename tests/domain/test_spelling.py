@@ -30,6 +30,9 @@ pytestmark = pytest.mark.django_db
         ("russian", "Алиса живёт в Петербурге", "питербурге", "петербурге"),
         ("simple", "Η Αλίκη ζει στη Θεσσαλονίκη", "θεσαλονίκη", "θεσσαλονίκη"),
         ("simple", "أليس تحب القهوة", "القهوه", "القهوة"),
+        # An Arabic stem does not begin as its word does, with the article.
+        ("arabic", "ذهب إلى القاهرة", "القاهره", "القاهرة"),
+        ("arabic", "عاد من المدرسة", "المدرصة", "المدرسة"),
     ],
 )
 def test_every_language_is_corrected(language: str, content: str, typed: str, meant: str) -> None:
