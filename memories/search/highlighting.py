@@ -27,6 +27,8 @@ REST = re.compile(rf"{WORD}*")
 REST_OF_NUMBER = re.compile(rf"(?!\d){WORD}*")
 # What may stand before three digits of a longer number.
 GROUP = "[.,_'’ ]?"
+# What may stand between the digits of a telephone number, and how long those are.
+BETWEEN, LONG = "[.,_'’ /()-]{0,3}", 7
 REST_WITH_Y = re.compile(rf"[iy]{WORD}*", re.IGNORECASE)
 INITIALS = re.compile(r"\b[^\W\d_]\.[^\W\d_]\.")
 ANYTHING, NOTHING = re.compile(""), re.compile("(?!)")
@@ -173,8 +175,10 @@ def _parts(stem: str) -> tuple[str, re.Pattern[str], re.Pattern[str]]:
     if len(bare) < 3 and not stem.endswith("*"):  # “e” of “e-mail” is not every word with e
         return bare, BEGIN, END
     if bare.isdigit() and len(bare) > 3 and not stem.endswith("*"):  # “50000” may be “50,000”
-        first = len(bare) % 3 or 3
-        groups = "".join(f"{GROUP}{bare[at : at + 3].translate(ANY_SCRIPT)}" for at in range(first, len(bare), 3))
+        is_long = len(bare) >= LONG
+        first = 1 if is_long else len(bare) % 3 or 3
+        size, sign = (1, BETWEEN) if is_long else (3, GROUP)
+        groups = "".join(f"{sign}{bare[at : at + size].translate(ANY_SCRIPT)}" for at in range(first, len(bare), size))
         return bare[:first], BEGIN, re.compile(rf"{groups}{REST_OF_NUMBER.pattern}")
     if bare[-1].isdigit() and not stem.endswith("*"):
         return bare, BEGIN, REST_OF_NUMBER

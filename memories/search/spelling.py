@@ -35,6 +35,8 @@ STRETCH = 3
 BEGINNING, BEGINNING_DIGITS = 4, 3
 INSIDE, INSIDE_DIGITS = 5, 4
 MOST_CONTAINING = 5
+# So many digits may be a telephone number.
+TELEPHONE = 7
 SAID = re.compile(r"[^\W_]{3,}")
 NUMBER = re.compile(r"\d[\d.]*")
 HALVES = re.compile(r"[^\W\d_]+|\d+")
@@ -84,6 +86,8 @@ class Word:
         self.is_begun = begins_one and len(text) >= (BEGINNING_DIGITS if self.numbers else BEGINNING)
         self.lengths = range(max(len(cut[0]) - STRETCH, 3), len(text) + STRETCH + 1)
         self.stems = {text, *(stem for stem in cut[:1] if len(stem) + STRETCH >= len(text))}
+        if text.isdigit() and len(text) >= TELEPHONE:  # with a zero at home, with the country's number abroad
+            self.stems.add(text.lstrip("0"))
         self.written = {text, cut[0]}
         self.spellings = [trigrams(spelling) for spelling in self.written]
         shared = {each.strip() for spelling in self.spellings for each in spelling} - {text[0], cut[0][0]}

@@ -34,6 +34,13 @@ pytestmark = pytest.mark.django_db
         *[("Type /deploy to release it", typed) for typed in ("deploy", "/deploy", '"/deploy"', '"deploy"')],
         *[("Notes are in ~/diary", typed) for typed in ("diary", "~/diary", '"~/diary"')],
         ("Her number is +491701234567", "491701234567"),
+        *[("Call Bob at (415) 555-0132", typed) for typed in ("4155550132", "415.555.0132", '"4155550132"')],
+        ("Fax: +1-202-555-0199", "+12025550199"),
+        ("Carl: 06.12.34.56.78", "0612345678"),
+        ("Support: 0800 123 45 67", "0800 1234567"),
+        ("Her mobile is +4917612345678", "+49 176 1234 5678"),
+        ("Card 4111 1111 1111 1111", "4111111111111111"),
+        ("Backed up on 2026-03-12 14:30", "20260312"),
         *[("He worked for AT&T", typed) for typed in ("AT&T", "at&t", '"AT&T"')],
     ],
 )
@@ -68,6 +75,7 @@ def test_what_only_looks_like_it_is_left_alone(bot: Instance) -> None:
         ("It costs $1,200 now", ["1200"], "It costs $<mark>1,200</mark> now"),
         ("It costs 12001 or 1,2001 now", ["1200"], "It costs 12001 or 1,2001 now"),
         ("Fixed in v4.12.3", ["4.12.3", "12"], "Fixed in v<mark>4.12.3</mark>"),
+        ("Call (415) 555-0132 now", ["4155550132"], "Call (<mark>415) 555-0132</mark> now"),
         ("The bolt is 5mm thick", ["5"], "The bolt is <mark>5</mark>mm thick"),
         ("The bolt is 5mm thick", ["mm"], "The bolt is 5<mark>mm</mark> thick"),
         ("She likes the U.K. a lot", ["uk"], "She likes the <mark>U.K</mark>. a lot"),
@@ -80,14 +88,21 @@ def test_it_is_marked_as_it_is_written(content: str, matched: list[str], marked:
 
 
 def test_what_was_indexed_before_is_found_after_the_migration(bot: Instance) -> None:
-    now = import_module("memories.migrations.0024_numbers_and_signs")
+    signs, numbers = (
+        import_module(f"memories.migrations.{name}") for name in ("0024_numbers_and_signs", "0025_long_numbers")
+    )
     with connection.cursor() as cursor:
-        cursor.execute(now.before.CUT)
+        cursor.execute(signs.before.CUT)
         make_memory(bot, "Laura paid $1,200 for it")
         make_memory(bot, "Erin writes C++ at work")
-        cursor.execute(now.CUT)
+        make_memory(bot, "Call Bob at (415) 555-0132")
+        cursor.execute(numbers.CUT)
         assert not find(bot, '"1200"', mode="keyword").hits
-        for statement in now.ANEW:
+        for statement in signs.ANEW:
+            cursor.execute(statement)
+        assert not find(bot, "4155550132", mode="keyword").hits
+        for statement in numbers.ANEW:
             cursor.execute(statement)
     assert find(bot, '"1200"', mode="keyword").hits
     assert find(bot, '"C++"', mode="keyword").hits
+    assert find(bot, "4155550132", mode="keyword").hits
