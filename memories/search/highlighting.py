@@ -29,6 +29,9 @@ REST_OF_NUMBER = re.compile(rf"(?!\d){WORD}*")
 GROUP = "[.,_'’ ]?"
 # What may stand between the digits of a telephone number, and how long those are.
 BETWEEN, LONG = "[.,_'’ /()-]{0,3}", 7
+# An emoji with its colours, and the others it is one with: a mark inside would take it apart.
+WHOLE_EMOJI = re.compile("(?:[\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff]|\u200d.)*")
+NOT_JOINED = re.compile("(?<!\u200d)")
 REST_WITH_Y = re.compile(rf"[iy]{WORD}*", re.IGNORECASE)
 INITIALS = re.compile(r"\b[^\W\d_]\.[^\W\d_]\.")
 ANYTHING, NOTHING = re.compile(""), re.compile("(?!)")
@@ -172,6 +175,8 @@ def _parts(stem: str) -> tuple[str, re.Pattern[str], re.Pattern[str]]:
         return bare, NOTHING, NOTHING
     if RUN.search(bare):
         return bare, ANYTHING, ANYTHING
+    if len(bare) == 1 and unicodedata.category(bare) == "So":
+        return bare, NOT_JOINED, WHOLE_EMOJI
     if len(bare) < 3 and not stem.endswith("*"):  # “e” of “e-mail” is not every word with e
         return bare, BEGIN, END
     if bare.isdigit() and len(bare) > 3 and not stem.endswith("*"):  # “50000” may be “50,000”
