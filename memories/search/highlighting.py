@@ -34,6 +34,7 @@ WHOLE_EMOJI = re.compile("(?:[\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff]|\u200d.)*
 NOT_JOINED = re.compile("(?<!\u200d)")
 REST_WITH_Y = re.compile(rf"[iy]{WORD}*", re.IGNORECASE)
 INITIALS = re.compile(r"\b[^\W\d_]\.[^\W\d_]\.")
+DASHED = re.compile(r"\b[^\W\d_]{1,2}-[^\W\d_]{2}")
 ANYTHING, NOTHING = re.compile(""), re.compile("(?!)")
 # Before the stem of an Arabic word.
 ARTICLE = re.compile("(?:[وفبك]?ال|و?لل)$")
@@ -97,7 +98,7 @@ def _places(text: str, matched: Sequence[str]) -> list[Span]:
     Looked for one by one: a pattern of all of them takes longer to compile than all the rest of a page of hits.
     """
     letters = _small(text)
-    places = {stem: _standing(stem, text, *letters) for stem in (*matched, *_dotted(text, matched))}
+    places = {stem: _standing(stem, text, *letters) for stem in (*matched, *_signed(text, matched))}
     missing = [stem for stem in matched if not places[stem]]
     if missing and (DOTS.search(letters[0]) or not text.isascii()):
         letters = _bare(*letters)
@@ -118,11 +119,12 @@ def _standing(stem: str, text: str, small: str, at: Sequence[int]) -> list[Span]
     return places
 
 
-def _dotted(text: str, matched: Sequence[str]) -> list[str]:
-    """As initials are written: UK may be U.K. there."""
-    if not INITIALS.search(text):
-        return []
-    return [".".join(stem) for stem in matched if 1 < len(stem) < 6 and stem.isalpha()]
+def _signed(text: str, matched: Sequence[str]) -> list[str]:
+    """As initials and short beginnings are written: UK may be U.K. there, and email e-mail."""
+    words = [stem for stem in matched if stem.isalpha()]
+    dotted = [".".join(stem) for stem in words if 1 < len(stem) < 6] if INITIALS.search(text) else []
+    dashed = [f"{stem[:n]}-{stem[n:]}" for stem in words for n in (1, 2)] if DASHED.search(text) else []
+    return [*dotted, *dashed]
 
 
 def _small(text: str) -> tuple[str, Sequence[int]]:

@@ -41,6 +41,11 @@ pytestmark = pytest.mark.django_db
         ("Her mobile is +4917612345678", "+49 176 1234 5678"),
         ("Card 4111 1111 1111 1111", "4111111111111111"),
         ("Backed up on 2026-03-12 14:30", "20260312"),
+        ("Send it by e-mail", "email"),
+        ("Send it by email", "e-mail"),
+        ("Ihre E-Mail-Adresse", "email"),
+        ("He wears a T-shirt", "tshirt"),
+        ("The wifi is slow", "Wi-Fi"),
         *[("He worked for AT&T", typed) for typed in ("AT&T", "at&t", '"AT&T"')],
     ],
 )
@@ -76,6 +81,7 @@ def test_what_only_looks_like_it_is_left_alone(bot: Instance) -> None:
         ("It costs 12001 or 1,2001 now", ["1200"], "It costs 12001 or 1,2001 now"),
         ("Fixed in v4.12.3", ["4.12.3", "12"], "Fixed in v<mark>4.12.3</mark>"),
         ("Call (415) 555-0132 now", ["4155550132"], "Call (<mark>415) 555-0132</mark> now"),
+        ("Send it by E-Mail now", ["email"], "Send it by <mark>E-Mail</mark> now"),
         ("The bolt is 5mm thick", ["5"], "The bolt is <mark>5</mark>mm thick"),
         ("The bolt is 5mm thick", ["mm"], "The bolt is 5<mark>mm</mark> thick"),
         ("She likes the U.K. a lot", ["uk"], "She likes the <mark>U.K</mark>. a lot"),
@@ -88,21 +94,25 @@ def test_it_is_marked_as_it_is_written(content: str, matched: list[str], marked:
 
 
 def test_what_was_indexed_before_is_found_after_the_migration(bot: Instance) -> None:
-    signs, numbers = (
-        import_module(f"memories.migrations.{name}") for name in ("0024_numbers_and_signs", "0025_long_numbers")
-    )
+    names = ("0024_numbers_and_signs", "0025_long_numbers", "0026_short_words_before_a_dash")
+    signs, numbers, dashes = (import_module(f"memories.migrations.{name}") for name in names)
     with connection.cursor() as cursor:
         cursor.execute(signs.before.CUT)
         make_memory(bot, "Laura paid $1,200 for it")
         make_memory(bot, "Erin writes C++ at work")
         make_memory(bot, "Call Bob at (415) 555-0132")
-        cursor.execute(numbers.CUT)
+        make_memory(bot, "Send it by e-mail")
+        cursor.execute(dashes.CUT)
         assert not find(bot, '"1200"', mode="keyword").hits
         for statement in signs.ANEW:
             cursor.execute(statement)
         assert not find(bot, "4155550132", mode="keyword").hits
         for statement in numbers.ANEW:
             cursor.execute(statement)
+        for statement in dashes.ANEW:
+            cursor.execute(statement)
     assert find(bot, '"1200"', mode="keyword").hits
     assert find(bot, '"C++"', mode="keyword").hits
     assert find(bot, "4155550132", mode="keyword").hits
+    assert find(bot, "email", mode="keyword").hits
+    assert not find(bot, "email", mode="keyword").corrected
