@@ -97,8 +97,9 @@ class Word:
         """The stems it is part of, the most common ones first."""
         least = INSIDE_DIGITS if self.numbers else INSIDE
         own = [rf"{re.escape(stem)}.*" for stem in self.stems if len(stem) >= least and stem in known.lines]
-        # At the end of a longer word its own ending may have been cut off.
-        own += [re.escape(self.text[:-1])] if len(self.text) > least and f"{self.text[:-1]}\n" in known.lines else []
+        # At the end of a longer word its own ending may have been cut off; a number has none.
+        cut_off = "" if self.numbers or len(self.text) <= least else self.text[:-1]
+        own += [re.escape(cut_off)] if cut_off and f"{cut_off}\n" in known.lines else []
         found = re.findall(rf"^(.*(?:{'|'.join(own)}))$", known.lines, re.MULTILINE) if own else []
         return sorted(found, key=lambda stem: (-known.stems[stem], stem))[:MOST_CONTAINING]
 

@@ -76,9 +76,9 @@ def test_what_looks_like_nothing_stays(bot: Instance, typed: str) -> None:
     assert find(bot, typed).corrected == {}
 
 
-@pytest.mark.parametrize("typed", ["1985", "1948", "20312", "lh1235", "0125", '"1985"'])
+@pytest.mark.parametrize("typed", ["1985", "1948", "20312", "lh1235", "0125", "45678", '"1985"'])
 def test_another_number_is_no_misspelling(bot: Instance, typed: str) -> None:
-    make_memory(bot, "Bob, born in 1984, paid INV-20311 for flight LH1234 with 0.125 off")
+    make_memory(bot, "Bob, born in 1984, paid INV-20311 for flight LH1234 with 0.125 off, code 994567")
     results = find(bot, typed, mode="keyword")
     assert (texts(results), results.corrected) == ([], {})
     assert find(bot, "lj1234", mode="keyword").corrected == {"lj1234": "lh1234"}
