@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 from django.utils.text import slugify
-from pydantic import ConfigDict, StringConstraints
+from pydantic import ConfigDict, StringConstraints, field_validator
 
 from accounts.access import Actor, Scope, require_superadmin
 from accounts.events import record_event
@@ -19,7 +19,7 @@ from memories.embedding.embedder import model_of
 from memories.indexing import use_language_soon
 from memories.models import Memory
 from memoryconsole.errors import Invalid, NotAllowed, Taken
-from memoryconsole.inputs import Fraction, Input, Number, Text, snake_name
+from memoryconsole.inputs import Fraction, Input, Number, Perhaps, Text, never_null, not_null, snake_name
 
 Label = Annotated[Text, StringConstraints(min_length=1, max_length=100)]
 Key = Annotated[Text, StringConstraints(max_length=500)]
@@ -35,8 +35,8 @@ def _with_bounds(schema: dict[str, Any]) -> None:
                 choice["minimum"], choice["maximum"] = bounds_of(snake_name(name))
 
 
-class InstanceChanges(Input):
-    """Settings to change; what is left out stays. An empty `openaiKey` removes the key."""
+class InstanceSettings(Input):
+    """What can be said about an instance."""
 
     model_config = ConfigDict(json_schema_extra=_with_bounds)
 
@@ -46,7 +46,7 @@ class InstanceChanges(Input):
     memory_enabled: bool | None = None
     language: Annotated[Text, StringConstraints(min_length=1, max_length=63)] | None = None
     embedder: Embedder | None = None
-    openai_key: Key | None = None
+    openai_key: Annotated[Key | None, Perhaps] = None
     extraction_messages: Number | None = None
     extraction_limit: Number | None = None
     dedupe_threshold: Fraction | None = None
@@ -61,7 +61,24 @@ class InstanceChanges(Input):
     recall_log_days: Number | None = None
 
 
-class InstanceDraft(InstanceChanges):
+# Every instance has these: they may be changed, but not be taken away.
+NEVER_NULL = InstanceSettings.model_fields.keys() - {"openai_key"}
+
+
+def _as_changes(schema: dict[str, Any]) -> None:
+    _with_bounds(schema)
+    never_null(*map(_public, NEVER_NULL))(schema)
+
+
+class InstanceChanges(InstanceSettings):
+    """Settings to change; what is left out stays. Null or an empty `openaiKey` removes the key."""
+
+    model_config = ConfigDict(json_schema_extra=_as_changes)
+
+    _not_null = field_validator(*NEVER_NULL, mode="before")(not_null)
+
+
+class InstanceDraft(InstanceSettings):
     slug: Annotated[Text, StringConstraints(min_length=1, max_length=64)]
 
 
@@ -156,7 +173,7 @@ def languages() -> list[str]:
         return [name for (name,) in cursor.fetchall()]
 
 
-def _apply(instance: Instance, changes: InstanceChanges) -> set[str]:
+def _apply(instance: Instance, changes: InstanceSettings) -> set[str]:
     """Write the changes to the object; the names of the columns that are to be saved."""
     given = changes.model_fields_set - {"slug", "team", "organisation"}
     changed = {name for name in given if getattr(changes, name) is not None}
@@ -169,7 +186,7 @@ def _apply(instance: Instance, changes: InstanceChanges) -> set[str]:
     return changed
 
 
-def _check(instance: Instance, changes: InstanceChanges) -> None:
+def _check(instance: Instance, changes: InstanceSettings) -> None:
     errors: dict[str, list[str]] = {}
     try:
         instance.clean_fields(exclude=["team"])

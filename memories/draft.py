@@ -19,7 +19,18 @@ from pydantic import (
 from memories.evidence import check_key, tidy_evidence
 from memories.models import MAX_CONTENT, MAX_SUMMARY, MAX_TAG, MAX_TAGS
 from memories.vocabulary import Category, Role, Visibility, category_named, role_named
-from memoryconsole.inputs import Fraction, Input, Moment, Number, Text, never_null, no_nul, snake_name, visible
+from memoryconsole.inputs import (
+    Fraction,
+    Input,
+    Moment,
+    Number,
+    Text,
+    never_null,
+    no_nul,
+    not_null,
+    snake_name,
+    visible,
+)
 from memoryconsole.scrub import scrub
 
 MAX_EVIDENCE = 20
@@ -170,12 +181,7 @@ class MemoryChanges(Input):
             return data
         return resolve_words({k: EMPTY.get(snake_name(k)) if v is None else v for k, v in data.items()})
 
-    @field_validator(*NEVER_NULL, mode="before")
-    @classmethod
-    def _not_null(cls, value: object) -> object:
-        if value is None:
-            raise ValueError("This may not be null.")
-        return value
+    _not_null = field_validator(*NEVER_NULL, mode="before")(not_null)
 
     def changed_fields(self) -> dict[str, Any]:
         """The columns to write. Null clears a link or a date."""

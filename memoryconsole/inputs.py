@@ -85,6 +85,12 @@ def _not_a_flag(value: object) -> object:
     return value
 
 
+def not_null(value: object) -> object:
+    if value is None:
+        raise ValueError("This may not be null.")
+    return value
+
+
 def _empty_for_null(value: object) -> object:
     return "" if value is None else value
 

@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
-from pydantic import Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints, field_validator
 
 from accounts.access import Scope
 from memories import audit
@@ -17,7 +17,7 @@ from memories.paging import Order
 from memories.procedures.matching import matches
 from memoryconsole.errors import Conflict, Invalid, NotFound, Taken
 from memoryconsole.finding import find_among
-from memoryconsole.inputs import Input, Text
+from memoryconsole.inputs import Input, Perhaps, Text, never_null, not_null
 from memoryconsole.scrub import scrub
 
 MAX_NAME = 200
@@ -44,16 +44,20 @@ class ProcedureDraft(Input):
     """A new procedure: what to do, step by step, and in `trigger` when to do it."""
 
     name: Name
-    trigger: Trigger = ""
+    trigger: Annotated[Trigger, Perhaps] = ""
     steps: Steps
 
 
 class ProcedureChanges(Input):
-    """What to change; what is left out stays as it is. `steps` replaces all of them."""
+    """What to change; what is left out stays as it is. `steps` replaces all of them, null takes the `trigger` away."""
+
+    model_config = ConfigDict(json_schema_extra=never_null("name", "steps"))
 
     name: Name | None = None
-    trigger: Trigger | None = None
+    trigger: Annotated[Trigger | None, Perhaps] = None
     steps: Steps | None = None
+
+    _not_null = field_validator("name", "steps", mode="before")(not_null)
 
 
 def procedures_of(scope: Scope) -> QuerySet[Procedure]:

@@ -38,6 +38,14 @@ def test_change(api: Caller, support: Instance) -> None:
     assert answer.json["procedure"]["name"] == "Refund"
 
 
+def test_null_takes_the_trigger_away_and_nothing_else(api: Caller, support: Instance) -> None:
+    url = f"{URL}/{create(api).json['procedure']['id']}?instanceId=support-bot"
+    assert api.patch(url, {"trigger": None}).json["procedure"]["trigger"] is None
+    refused = api.patch(url, {"name": None, "steps": None})
+    assert refused.errors == {name: ["This may not be null."] for name in ("name", "steps")}
+    assert create(api, name="Without a trigger", trigger=None).json["procedure"]["trigger"] is None
+
+
 def test_used_and_most_used_first(api: Caller, support: Instance) -> None:
     first, second = make_procedure(support), make_procedure(support)
     for _ in range(2):
