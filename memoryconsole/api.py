@@ -209,4 +209,4 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def _is_api(request: HttpRequest) -> bool:
-    return request.path_info == "/api" or request.path_info.startswith("/api/")
+    return f"{request.path_info}/".startswith(("/api/", "/mcp/"))

@@ -22,6 +22,7 @@ urlpatterns = [
     path("readyz", health_views.readyz, name="readyz"),
     path("metrics", Metrics.as_view(), name="metrics"),
     path("mcp", Gateway.as_view(), name="mcp"),
+    path("mcp/", not_found, name="mcp-not-found"),
 ]
 
 handler400 = "memoryconsole.api.bad_request"

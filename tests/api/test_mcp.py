@@ -76,6 +76,13 @@ def test_there_are_no_streams_and_no_sessions(api, backend, method):
     assert api.send(method, "/mcp").error == (405, "method_not_allowed")
 
 
+def test_what_does_not_reach_it_answers_json_too(api, backend):
+    """A host of agents shows what it is answered: a page would be shown as its source."""
+    assert api.post("/mcp/", {}).error == (404, "not_found")
+    api.headers |= {"Host": "evil.example"}
+    assert api.post("/mcp", {}).error == (400, "unreadable")
+
+
 def test_the_limit_is_the_one_of_the_api(api, backend, settings, one_minute):
     settings.API_REQUESTS_PER_MINUTE = 1
     assert api.get("/api/v1/memories?instanceId=support-bot").status == 200
