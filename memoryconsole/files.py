@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 from django.core.files.uploadedfile import UploadedFile
 from django.http import StreamingHttpResponse
+from django.utils.datastructures import MultiValueDict
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
@@ -47,6 +48,8 @@ def file_in(request: Request) -> tuple[Any, str]:
     names = set(sent)
     for name in names - {"file"}:
         raise Invalid({name: ["Unknown field."]})
+    if isinstance(sent, MultiValueDict) and len(sent.getlist("file")) > 1:
+        raise Invalid({"file": ["Send this once."]})
     file = sent.get("file")
     if isinstance(file, UploadedFile):
         return file, file.name or "file"

@@ -104,6 +104,14 @@ def test_a_form(api: Caller, support: Instance) -> None:
         assert answer.error == (400, "invalid")
 
 
+def test_a_form_with_two_files(api: Caller) -> None:
+    """The last would be imported, and nobody be told that the others were not."""
+    files = [SimpleUploadedFile(f"{name}.jsonl", f'{{"content": "{name}"}}'.encode()) for name in ("Tea", "Coffee")]
+    answer = Answer(api.client.post(URL, {"file": files}, headers=api.headers))
+    assert answer.errors == {"file": ["Send this once."]}
+    assert not Memory.objects.exists()
+
+
 def test_a_form_that_cannot_be_read(api: Caller, support: Instance) -> None:
     for caller in (api, signed_in(make_user("alice", support))):
         for type in ("multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; boundary=ä"):
