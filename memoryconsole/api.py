@@ -4,9 +4,7 @@ REST framework imports this file while it defines its views, so it may not impor
 """
 
 import errno
-import json
 import logging
-import re
 import sys
 import traceback
 from collections.abc import Mapping
@@ -31,6 +29,7 @@ from rest_framework.response import Response
 
 from memoryconsole.counting import size_of
 from memoryconsole.errors import InstanceRequired, Invalid, NotFound, Problem
+from memoryconsole.parsing import NotJson, parse_json
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +48,6 @@ NO_FILES = {
     errno.EPERM: FILES_CLOSED,
 }
 NO_ROOM = "The disk of the database is full: nothing can be saved until somebody makes room."
-SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class TooLarge(Problem):
@@ -73,24 +71,18 @@ class Unexpected(Problem):
 
 
 class StrictJSONParser(JSONParser):
-    """UTF-8 JSON without NaN and without halves of surrogate pairs, which no answer could repeat."""
+    """UTF-8 JSON, of a size that is allowed."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         raw = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
         if len(raw) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             raise TooLarge
         try:
-            text = raw.decode("utf-8")
-            data = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_each_once)
-            if SURROGATE_ESCAPE.search(text):
-                json.dumps(data, ensure_ascii=False).encode("utf-8")
+            return parse_json(raw.decode("utf-8"))
         except UnicodeError:
             raise exceptions.ParseError("The body is not valid UTF-8.", code="invalid_json") from None
-        except RecursionError:
-            raise exceptions.ParseError("The body is nested too deeply.", code="invalid_json") from None
-        except ValueError as error:
+        except NotJson as error:
             raise exceptions.ParseError(f"The body is not valid JSON: {error}", code="invalid_json") from None
-        return data
 
 
 class QuickJSONRenderer(JSONRenderer):
@@ -98,19 +90,6 @@ class QuickJSONRenderer(JSONRenderer):
 
     def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:
         return b"" if data is None else to_json(data, inf_nan_mode="null")
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not allowed")
-
-
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Of two values under one name the last would be taken, and the sender not be told."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is there twice")
-    return found
 
 
 def instance_in(data: dict[str, Any]) -> str:

@@ -1,6 +1,5 @@
 """Options of a command made from the model that reads them, so that a field has the same name at every door."""
 
-import json
 from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
@@ -13,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from memoryconsole.commands import option_name
 from memoryconsole.inputs import Input, Number, Text
+from memoryconsole.parsing import NotJson, parse_json
 
 MAX_LIMIT = 100
 MAX_OFFSET = 10_000
@@ -144,8 +144,8 @@ def _is_among(kind: type, parts: list[Any]) -> bool:
 
 def _json_object(raw: str) -> dict[str, Any]:
     try:
-        found = json.loads(raw)
-    except ValueError as error:
+        found = parse_json(raw)
+    except NotJson as error:
         raise ArgumentTypeError(f"this is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise ArgumentTypeError('write a JSON object, like {"corroborated": 3}')
