@@ -8,13 +8,17 @@ from django.conf import settings
 from mcp.server.stdio import stdio_server
 
 from accounts.access import Scope
+from memories.mcp.answering import answering_everything
 from memories.mcp.server import Context, make_server
 from memoryconsole import embedded
 from memoryconsole.commands import open_from_shell
 
 
 def serve(slug: str) -> None:
-    """Until standard input ends. Whoever can start this has a shell on the server, and may do what a shell may."""
+    """Until standard input ends and what it asked is answered.
+
+    Whoever can start this has a shell on the server, and may do what a shell may.
+    """
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _end)
 
@@ -24,8 +28,8 @@ def serve(slug: str) -> None:
     server = make_server(open_scope)
 
     async def run() -> None:
-        async with stdio_server() as (received, sent):
-            await server.run(received, sent, server.create_initialization_options())
+        async with stdio_server() as (received, sent), answering_everything(received, sent) as (inside, outside):
+            await server.run(inside, outside, server.create_initialization_options())
 
     anyio.run(run)
 

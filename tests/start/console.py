@@ -17,10 +17,14 @@ from tests.environment import ROOT
 PATIENCE = 150
 
 
-def manage(*arguments: str, data_dir: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def manage(
+    *arguments: str, data_dir: Path, said: str | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "DATA_DIR": str(data_dir), **variables}
     command = [sys.executable, str(ROOT / "manage.py"), *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return subprocess.run(
+        command, env=environment, input=said, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
 
 
 def wait_until(what: Callable[[], object], seconds: float = PATIENCE) -> None:

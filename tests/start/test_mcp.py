@@ -1,5 +1,6 @@
 """MCP with the official client against real processes, over both transports. In order: one console for all."""
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -103,6 +104,26 @@ def test_a_session_over_http(console, key, mode):
 
 def test_a_session_over_stdio(console):
     talk_over_stdio("agent-bot", console.data_dir, a_whole_session)
+
+
+def test_over_stdio_everything_is_answered_before_it_ends(console):
+    """Also what is under way when the input ends, and what cannot be read, such as half of an emoji that was cut."""
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "shell", "version": "1"}}
+    lines = [
+        {"id": 1, "method": "initialize", "params": client},
+        {"method": "notifications/initialized"},
+        *({"id": id, "method": "tools/call", "params": saving(text)} for id, text in ((2, "Tea"), (3, "\ud83d"))),
+    ]
+    said = "".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in lines)
+    ran = manage("mcp", "--instance", "support-bot", data_dir=console.data_dir, said=f"{said}nonsense\n\n")
+    told = {answer["id"]: answer for answer in map(json.loads, ran.stdout.splitlines())}
+    assert (ran.returncode, told.keys()) == (0, {1, 2, 3, None})
+    assert told[2]["result"]["structuredContent"]["event"] == "created"
+    assert told[3]["error"]["code"] == told[None]["error"]["code"] == -32700
+
+
+def saving(text: str) -> dict[str, object]:
+    return {"name": "memory_save", "arguments": {"key": "from-a-pipe", "content": text}}
 
 
 def test_a_key_of_another_instance_sees_nothing(console, key, other_key):
