@@ -324,6 +324,7 @@ def test_bad_input(api: Caller) -> None:
         assert reason.startswith("The first line of a CSV file names the columns, and one of them is content. Known ")
     assert send(api, b"content,zzz\na,b\n").json["detail"].startswith("file: Unknown columns: zzz. ")
     assert Job.objects.latest("id").error.startswith("Unknown columns: zzz. ")
+    assert send(api, b"content,tags,Tags\na,b,c\n").errors == {"file": ["These columns are there twice: tags."]}
     assert not Memory.objects.exists()
     assert list(send(api, b"Notes\nTea\n", url=f"{URL}&name=notes.csv").errors) == ["file"]
 

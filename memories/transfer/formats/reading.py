@@ -134,6 +134,9 @@ def _check_header(names: list[str]) -> None:
         raise Invalid({"file": [NO_CONTENT]})
     if unknown:
         raise Invalid({"file": [f"Unknown columns: {', '.join(unknown)[:200]}. {KNOWN_COLUMNS}"]})
+    # Of two cells under one name the last would be taken, and the other one lost.
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise Invalid({"file": [f"These columns are there twice: {', '.join(twice)}."]})
 
 
 def _table_row(line: int, names: list[str], cells: list[str]) -> Row:
