@@ -11,11 +11,19 @@ THOUSANDS = "|".join(GROUPED.format(sign=sign) for sign in (",", "[.]", "_", " "
 VERSION = r"\m[vV]([0-9]+(?:[.][0-9]+)+)"
 MEASURE = r"\m((?:[0-9]+[:.,])*[0-9]+)([[:alpha:]]{1,3})\M(?!:)"
 INITIALS = r"\m((?:[[:alpha:]][.]){2,}[[:alpha:]]?)(?![[:alnum:]])"
+# Telephone, card and account numbers are written in groups, each by its own habit: (415) 555-0132 and 4155550132. The
+# address of a computer is no such number.
+ADDRESS = "[0-9]{1,3}(?:[.][0-9]{1,3}){3}(?![.0-9])"
+LONG = f"(?<![[:alnum:].,])(?!{ADDRESS})([0-9]+(?:[ ./()-]{{1,3}}[0-9]+)+)(?![0-9:])"
+FROM_DIGITS, TO_DIGITS = 7, 20
+# E-mail and email, T-shirt and tshirt, wi-fi and wifi: after a letter or two a dash is often left out, though not in
+# US-Dollar and Video-on-Demand.
+DASHED = r"(?<![-&])\m([[:alpha:]][[:lower:]]?-[[:alpha:]]{2,})\M"
 LED = "(?<![[:alnum:]<])(?:[.~]?/|[+])([[:alnum:]_-]+)"
 # Looked for in every text, so it is simpler than all of these.
 PERHAPS = (
     r"[0-9][[:alpha:],._ ''’][[:alnum:]]|[0-9][[:alpha:]]\M|\m[vV][0-9]|\m[[:alpha:]][.][[:alpha:]][.]"
-    "|(^|[^[:alnum:]<])[/+][[:alnum:]]"
+    r"|(^|[^[:alnum:]<])[/+][[:alnum:]]|[0-9][-/)][ (0-9]|\m[[:alpha:]][[:lower:]]?-[[:alpha:]]"
 )
 OTHERWISE = f"""
 CREATE FUNCTION memories_otherwise(body text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
@@ -31,6 +39,12 @@ CREATE FUNCTION memories_otherwise(body text) RETURNS text LANGUAGE sql IMMUTABL
         SELECT word[1] FROM regexp_matches(body, '{LED}', 'g') AS word
         UNION ALL
         SELECT replace(initials[1], '.', '') FROM regexp_matches(body, '{INITIALS}', 'g') AS initials
+        UNION ALL
+        SELECT digits
+        FROM regexp_matches(body, '{LONG}', 'g') AS number, regexp_replace(number[1], '[^0-9]', '', 'g') AS digits
+        WHERE length(digits) BETWEEN {FROM_DIGITS} AND {TO_DIGITS}
+        UNION ALL
+        SELECT replace(dashed[1], '-', '') FROM regexp_matches(body, '{DASHED}', 'g') AS dashed
     ) AS others (written)
 $$
 """
