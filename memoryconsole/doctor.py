@@ -133,6 +133,7 @@ def database() -> Iterator[Finding]:
         where += "; it was not running and has been started for this check"
     yield postgres_version(where)
     yield pgvector_version()
+    yield health.text()
     schema = health.migrations()
     yield schema
     if schema.level == "ok":

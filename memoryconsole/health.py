@@ -53,6 +53,25 @@ def unreachable(reason: str) -> Finding:
     return Finding("database", "broken", "The database cannot be reached.", reason)
 
 
+def text() -> Finding:
+    """Whether the database can store what people write, and knows their capitals; both are settled when it is made."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('server_encoding')")
+        encoding = cursor.fetchone()[0]
+        if encoding != "UTF8":
+            advice = "Make another one with ENCODING 'UTF8' TEMPLATE template0, and name that in DATABASE_URL."
+            return Finding("text", "broken", f"The database stores text as {encoding}, not as UTF8.", advice)
+        cursor.execute("SELECT lower('Ж') = 'ж'")
+        if not cursor.fetchone()[0]:
+            return Finding(
+                "text",
+                "warning",
+                "The database's locale knows no capitals beyond ASCII: москва does not find МОСКВА.",
+                "Dump it, and restore it into one made with LOCALE 'C.UTF-8' TEMPLATE template0.",
+            )
+    return Finding("text", "ok", "UTF8, with the capitals of all scripts")
+
+
 def migrations() -> Finding:
     applied = MigrationRecorder(connection).applied_migrations()
     missing = [

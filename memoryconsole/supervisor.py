@@ -50,6 +50,9 @@ def prepare(*, demo: bool, say: Say) -> None:
     say("Preparing the database …")
     if problem := health.connection_problem():
         raise CommandError(f"The database cannot be reached: {problem}")
+    text = health.text()
+    if text.level == "broken":
+        raise CommandError(f"{text.message} {text.advice}")
     try:
         call_command("migrate", verbosity=0, interactive=False)
     except DatabaseError as error:

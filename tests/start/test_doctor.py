@@ -34,6 +34,7 @@ def test_a_sound_set_up_is_all_ticks_but_for_the_worker():
     assert "✗" not in text
     assert "✓ database: PostgreSQL" in text
     assert "✓ pgvector" in text
+    assert "✓ text: UTF8" in text
     assert "! worker: No worker is running." in text
 
 

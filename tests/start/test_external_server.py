@@ -135,6 +135,36 @@ def test_a_user_who_may_not_create_extensions_is_told_and_works_once_they_are_th
     assert migrated.returncode == 0, migrated.stderr
 
 
+def database_made_with(outside: Outside, options: str) -> str:
+    address = outside.url.partition("/the%20console")[0]
+    with psycopg.connect(f"{address}/postgres", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE other TEMPLATE template0 LOCALE 'C' {options}")
+    return f"{address}/other"
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_store_every_text_is_refused_before_anything_is_put_there(outside, data_dir, encoding):
+    url = database_made_with(outside, f"ENCODING '{encoding}'")
+    refused = manage("up", "--port", str(unused_port()), data_dir=data_dir, DATABASE_URL=url)
+    assert refused.returncode == 1
+    assert f"The database stores text as {encoding}, not as UTF8. Make another one with" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    with psycopg.connect(url) as connection:
+        assert connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone() == (0,)
+    assert (
+        f"✗ text: The database stores text as {encoding}"
+        in manage("doctor", data_dir=data_dir, DATABASE_URL=url).stdout
+    )
+
+
+def test_doctor_says_that_a_locale_without_capitals_finds_less(outside, data_dir):
+    url = database_made_with(outside, "ENCODING 'UTF8'")
+    assert (
+        "! text: The database's locale knows no capitals"
+        in manage("doctor", data_dir=data_dir, DATABASE_URL=url).stdout
+    )
+
+
 BUILD = """
 from memories.embedding.backfill import embed_pending
 from memories.search.vector_index import build_index
