@@ -151,7 +151,7 @@ def use_language_now(instance_id: str) -> None:
 @app.periodic(cron="17 3 * * *")
 @app.task(name="embed_all_memories", queueing_lock="embed_all_memories")
 def embed_all_memories(timestamp: int) -> None:
-    """Every night, whatever still has no vector or is to have one of another model."""
+    """Every night, and when a worker starts: whatever still has no vector or is to have one of another model."""
     for instance in Instance.objects.all():
         scope = Scope(instance, EMBEDDER)
         try_failed_again(scope)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import signal
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
@@ -14,7 +15,7 @@ from procrastinate import App, PsycopgConnector
 from procrastinate.connector import Notify
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.utils import connector_params
-from procrastinate.exceptions import ConnectorException, UniqueViolation
+from procrastinate.exceptions import AlreadyEnqueued, ConnectorException, UniqueViolation
 from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager, NotificationCallback
 
@@ -30,6 +31,8 @@ STALLED_SECONDS = 30
 MOST_ATTEMPTS = 5
 # What is due every night is made up for when nobody was there: some consoles are stopped at night, for a backup.
 MADE_UP_SECONDS = 24 * 60 * 60
+# The server may have got a key, or another model, while it was stopped: what that changes need not wait for the night.
+AT_START = "embed_all_memories"
 # Nobody tells a worker that a job may begin because another worker's, which it waits for, has ended: so it looks.
 LOOK_SECONDS = 0.5
 # So soon after the end of a job of its own. Not at once: what is saved meanwhile is embedded together.
@@ -109,6 +112,7 @@ def worker_app() -> App:
 async def _work(worker: App) -> None:
     loop = asyncio.get_running_loop()
     async with worker.open_async():
+        await _queue(worker, AT_START)
         rounds = asyncio.create_task(_rounds(worker))
         work = asyncio.create_task(
             worker.run_worker_async(
@@ -126,6 +130,12 @@ async def _work(worker: App) -> None:
                 await work
         finally:
             rounds.cancel()
+
+
+async def _queue(worker: App, task: str) -> None:
+    """Now, what is otherwise done on a schedule."""
+    with suppress(AlreadyEnqueued):
+        await worker.configure_task(task, queueing_lock=task).defer_async(timestamp=int(time.time()))
 
 
 def _stop(work: asyncio.Task[None]) -> None:

@@ -87,3 +87,14 @@ def test_a_job_can_be_watched_and_survives_kill_9(console: Console, key: str, op
     texts = [text for text in openai.embedded() if text.endswith("of many")]
     assert len(set(texts)) == 700
     assert len(texts) <= 700 + left, "nothing that was stored is asked for again"
+
+
+def test_what_was_saved_while_no_key_was_set_is_embedded_when_a_worker_starts_with_one(
+    console: Console, key: str
+) -> None:
+    said = ("memory", "add", "fact", "Alice keeps bees", "--instance", "new-bot")
+    assert manage(*said, data_dir=console.data_dir, OPENAI_API_KEY="").returncode == 0
+    assert total(console, key, "embedding=pending") == 1
+    (worker,) = console.children("worker")
+    os.kill(worker, signal.SIGTERM)
+    wait_until(lambda: total(console, key, "embedding=pending") == 0, 30)
