@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db import OperationalError, connection
+from django.db import DatabaseError, OperationalError, connection
 from django.db.models import Sum
 from django.db.models.functions import Now
 from procrastinate import BaseRetryStrategy, RetryDecision
@@ -216,15 +216,24 @@ def count_common_words(timestamp: int) -> None:
 @app.periodic(cron="*/10 * * * *")
 @app.task(name="build_vector_indexes", queueing_lock="build_vector_indexes", lock="build_vector_indexes")
 def build_vector_indexes(timestamp: int) -> None:
-    """Give every instance that has become large a vector index of its own, and take it from those that shrank."""
+    """Give every instance that has become large a vector index of its own, and take it from those that shrank.
+
+    One that cannot be built, for which the disk has no room, keeps nobody else from theirs.
+    """
     lengths = dict(MemoryCount.objects.values_list("instance_id").annotate(Sum("delta")))
+    failure: DatabaseError | None = None
     for instance in Instance.objects.exclude(embedding_model=""):
         scope, length = Scope(instance, INDEXER), lengths.get(instance.id, 0)
-        if length >= WORTH_INDEXING and is_due(scope):
-            build_index(scope)
-        elif length < WORTH_INDEXING // 2 and instance.indexed_generation:
-            give_up_index(scope)
+        try:
+            if length >= WORTH_INDEXING and is_due(scope):
+                build_index(scope)
+            elif length < WORTH_INDEXING // 2 and instance.indexed_generation:
+                give_up_index(scope)
+        except DatabaseError as error:
+            failure = error
     drop_forgotten()
+    if failure:
+        raise failure
 
 
 @app.task(name="import_memories", retry=3)

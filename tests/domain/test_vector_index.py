@@ -317,6 +317,17 @@ def test_an_instance_that_is_deleted_leaves_none() -> None:
     assert list(index_states(other).values()) == [True]
 
 
+@pytest.mark.parametrize("unlucky", [0, 1])
+def test_one_that_cannot_be_built_keeps_nobody_else_from_theirs(monkeypatch: pytest.MonkeyPatch, unlucky: int) -> None:
+    instances = [filled("large", 8), filled("other", 8)]
+    fails = f"1 / (CASE instance_id WHEN '{instances[unlucky].id}' THEN 0 ELSE 1 END) = 1"
+    monkeypatch.setattr(vector_index, "CREATE", f"{vector_index.CREATE} AND {fails}")
+    with pytest.raises(DataError):
+        build()
+    assert index_states(instances[unlucky]) == {}
+    assert list(index_states(instances[1 - unlucky]).values()) == [True]
+
+
 def test_memory_is_borrowed_for_the_build_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_index, "BYTES_PER_LINKS", 40 * 2**20)
     large = filled("large", 8)
