@@ -174,8 +174,10 @@ def _create(instance: Instance, create: str, prepare: str, *parameters: int) -> 
 
 
 def drop_forgotten() -> None:
-    """The indexes of instances that were deleted, and those a worker of an earlier version has built."""
+    """The indexes of instances that were deleted, those a worker of an earlier version has built, and what was left
+    of a build by a worker that was killed, if the instance has no need of one any more."""
     _drop(OF_NOBODY, [])
+    _drop(UNFINISHED, ["vectors_of_"])
 
 
 def _drop(found_by: str, parameters: Sequence[str], *, keep: str = "") -> None:

@@ -308,6 +308,19 @@ def test_an_instance_that_shrinks_loses_it() -> None:
     assert len(found(large)) == 1
 
 
+def test_an_instance_that_shrinks_before_an_interrupted_build_is_begun_anew_keeps_nothing_of_it() -> None:
+    large = filled("large", 8)
+    build()
+    (name,) = index_states(large)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass", [name])
+    Instance.objects.filter(id=large.id).update(indexed_generation=0, indexed_up_to=None, indexed_depth=0)
+    for memory in list(Memory.objects.filter(instance=large))[1:]:
+        delete_memory(scope_of(large), memory.id)
+    build()
+    assert index_states(large) == {}
+
+
 def test_an_instance_that_is_deleted_leaves_none() -> None:
     large, other = filled("large", 8), filled("other", 8)
     build()
