@@ -19,3 +19,6 @@ if __name__ == "__main__":
     except ImproperlyConfigured as error:
         # A variable in the environment, by its name: where the settings read it is nothing to whoever set it.
         sys.exit(str(error))
+    except KeyboardInterrupt:
+        # Ctrl-C while a command is still loading, or in one that does not look out for it.
+        sys.exit(130)

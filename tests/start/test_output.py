@@ -23,3 +23,8 @@ def test_doctor_may_be_cut_short(data_dir):
     done = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("✓ python")
     assert done.stderr == ""
+
+
+def test_ctrl_c_ends_any_command_without_a_traceback(data_dir):
+    interrupted = manage("shell", "-c", "import signal; signal.raise_signal(signal.SIGINT)", data_dir=data_dir)
+    assert (interrupted.returncode, interrupted.stderr) == (130, "")
