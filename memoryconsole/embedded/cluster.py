@@ -126,7 +126,7 @@ class Cluster:
 
     def _recorded_pid(self) -> int | None:
         try:
-            return int((self.home.cluster / "postmaster.pid").read_text().split("\n", 1)[0])
+            return int((self.home.cluster / "postmaster.pid").read_bytes().split(b"\n", 1)[0])
         except (FileNotFoundError, ValueError):
             return None
 

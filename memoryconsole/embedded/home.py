@@ -54,10 +54,15 @@ class Home:
     def _socket_directory_in_use(self) -> Path | None:
         """Where a server says it listens: the one that started it may have had another TMPDIR."""
         try:
-            said = Path((self.cluster / "postmaster.pid").read_text().splitlines()[SOCKET_LINE])
+            said = Path(read_path(self.cluster / "postmaster.pid").splitlines()[SOCKET_LINE])
             return said if said.is_absolute() and said.is_dir() else None
         except (OSError, IndexError):
             return None
+
+
+def read_path(file: Path) -> str:
+    """A path is bytes, which not every locale can read as text; like this it is the path again."""
+    return os.fsdecode(file.read_bytes())
 
 
 def open_home(data_dir: Path) -> Home:
@@ -101,7 +106,7 @@ def _make(place: Path) -> None:
     SHARED.chmod(0o711)
     home = Path(tempfile.mkdtemp(prefix="cluster-", dir=SHARED))
     home.chmod(0o711)
-    (home / BELONGS_TO).write_text(str(place))
+    (home / BELONGS_TO).write_bytes(os.fsencode(place))
     try:
         place.symlink_to(home)
     except FileExistsError:
@@ -117,6 +122,6 @@ def abandoned() -> list[Path]:
 
 def _is_linked(home: Path) -> bool:
     try:
-        return Path((home / BELONGS_TO).read_text()).resolve() == home
+        return Path(read_path(home / BELONGS_TO)).resolve() == home
     except OSError:
         return False

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+from tests.conftest import discard
 from tests.environment import ROOT
 from tests.start.console import manage
 
@@ -15,6 +16,18 @@ def test_a_locale_without_our_signs_stops_nothing(data_dir):
     examined = manage("doctor", data_dir=data_dir, **NO_UNICODE)
     assert "✓ python" in examined.stdout
     assert "Traceback" not in examined.stderr
+
+
+def test_a_data_directory_the_locale_cannot_spell_is_used_like_any_other(data_dir):
+    """Made where it can be spelt, then looked at by cron, which knows no locale."""
+    place = data_dir / "größe"
+    assert manage("pg", "psql", "-c", "SELECT 1", data_dir=place).returncode == 0
+    try:
+        examined = manage("doctor", data_dir=place, **NO_UNICODE)
+        assert "✓ database: PostgreSQL" in examined.stdout
+        assert "Traceback" not in examined.stderr
+    finally:
+        discard(place)
 
 
 def test_doctor_may_be_cut_short(data_dir):
