@@ -9,7 +9,7 @@ from accounts.access import actor_of_user
 from instances.models import Instance
 from memories.draft import MemoryChanges
 from memories.filters import Filters
-from memories.models import Memory
+from memories.models import Memory, MemoryCount
 from memories.search.hybrid import search
 from memories.store import change
 from tests.domain.looking import MODES, embed, find, texts
@@ -50,6 +50,23 @@ def test_private_memories_are_their_owners(hashed: Instance) -> None:
     results = search(scope, "zepelin", Filters(), mode="keyword")
     assert (results.hits, results.corrected) == ([], {})
     assert search(scope_of(hashed), "zepelin", Filters(), mode="keyword").corrected == {"zepelin": "zeppelin"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_was_made_private_a_moment_ago_is_its_owners_already(hashed: Instance, mode: Any) -> None:
+    bob = make_user("bob", hashed)
+    conversation = make_conversation(hashed)
+    for content, fields in [
+        ("Alice flies a zeppelin", {"owner": "alice", "visibility": "private"}),
+        ("Alice likes tea", {}),
+        ("Alice told nobody", {"owner": "alice", "visibility": "private"}),
+    ]:
+        make_memory(hashed, content, sourceConversationId=str(conversation.id), **fields)
+    embed(hashed)
+    # What the search counted just before.
+    MemoryCount.objects.filter(instance=hashed).update(private=False)
+    found = search(scope_of(hashed, actor_of_user(bob)), "zeppelin or tea", Filters(), mode=mode)
+    assert (texts(found), found.total) == (["Alice likes tea"], 1)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -248,6 +248,11 @@ def test_a_read_only_key_may_not_write(scope):
     assert call(reader, "memory_list")["total"] == 1
 
 
+def test_a_key_of_all_instances_is_no_answer_even_while_there_is_only_one(scope):
+    with pytest.raises(NotAllowed, match="exactly one"):
+        scope_of_key(make_key())
+
+
 def test_a_key_of_many_instances_or_none_is_no_answer(scope):
     for key in (make_key(), make_key(scope.instance, make_instance())):
         with pytest.raises(NotAllowed, match="exactly one"):
