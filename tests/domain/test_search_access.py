@@ -89,6 +89,34 @@ def test_what_waits_for_review_is_not_found(hashed: Instance, filters: dict[str,
         assert find(hashed, "tea", filters, mode=mode).hits == []
 
 
+def test_what_waits_for_review_is_not_found_beside_what_was_said_before_it(hashed: Instance) -> None:
+    conversation = make_conversation(hashed)
+    make_memory(hashed, "Tea at five", sourceConversationId=str(conversation.id))
+    waiting = make_memory(hashed, "Scones with it", sourceConversationId=str(conversation.id))
+    assert texts(find(hashed, "tea")) == ["Tea at five", "Scones with it"]
+    Memory.objects.filter(id=waiting.id).update(review="pending")
+    assert texts(find(hashed, "tea")) == ["Tea at five"]
+
+
+def test_a_hit_shows_what_it_says_now_though_more_of_the_words_were_said_before(hashed: Instance) -> None:
+    memory = make_memory(hashed, "Alice likes green tea with lemon")
+    change(scope_of(hashed), memory.id, MemoryChanges(content="Alice likes coffee"))
+    embed(hashed)
+    (hit,) = find(hashed, "Alice green tea lemon").hits
+    assert (hit.found.content, hit.found.matched, hit.version) == ("Alice likes coffee", ["alic"], None)
+
+
+def test_conditions_ask_for_what_is_said_now(hashed: Instance) -> None:
+    memory = make_memory(hashed, "Alice likes green tea")
+    change(scope_of(hashed), memory.id, MemoryChanges(content="Alice likes coffee"))
+    embed(hashed)
+    before = {"includeSuperseded": "true"}
+    assert texts(find(hashed, "Alice -tea")) == ["Alice likes coffee"]
+    assert texts(find(hashed, "Alice -tea", before)) == []
+    assert texts(find(hashed, 'Alice "green tea"')) == []
+    assert texts(find(hashed, 'Alice "green tea"', before)) == ["Alice likes coffee"]
+
+
 def test_earlier_texts_are_found_when_asked_for(hashed: Instance) -> None:
     memory = make_memory(hashed, "The office is in Bonn")
     embed(hashed)
