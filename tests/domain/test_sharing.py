@@ -139,6 +139,13 @@ def test_what_is_expired_superseded_or_waits_for_review_is_not_shared(sales: Ins
     assert texts(found(sales, "refund")) == {"Refund 3"}
 
 
+def test_what_an_instance_shares_it_finds_once_and_as_its_own(sales: Instance, support: Instance) -> None:
+    make_memory(sales, "The printer is on floor 2", visibility="team")
+    make_memory(support, "The printer is out of toner", visibility="team")
+    hits = sorted((hit.memory.content, hit.origin) for hit in found(sales, "printer"))
+    assert hits == [("The printer is on floor 2", None), ("The printer is out of toner", support)]
+
+
 def test_filters_narrow_them_too(sales: Instance, support: Instance) -> None:
     make_memory(support, "Refunds are a fact", visibility="team", category="fact")
     make_memory(support, "Refunds are an event", visibility="team", category="event")
