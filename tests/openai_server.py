@@ -36,7 +36,10 @@ from urllib.parse import parse_qs, urlsplit
 GOOD_KEY = "sk-good-0123456789-abcd"
 # Keys that begin so are answered so; every other key is right.
 KEYS = {"": 401, "sk-wrong": 401, "sk-poor": 429, "sk-shut": 403}
-STATUSES = {"unauthorized": 401, "forbidden": 403, "not_found": 404, "rate_limited": 429, "server_error": 500}
+STATUSES = {
+    **{"refused": 400, "unauthorized": 401, "forbidden": 403, "not_found": 404},
+    **{"rate_limited": 429, "server_error": 500},
+}
 POISONS = ("short", "long", "shuffled", "same_index", "nan", "infinite", "zero", "words", "wrong_dimensions", "mixed",
            "garbled")  # fmt: skip
 FAULTS = (*STATUSES, *POISONS, "quota", "hang", "slow", "drip", "reset", "bad_json", "cut_off", "html", "nonsense",

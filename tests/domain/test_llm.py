@@ -55,6 +55,7 @@ def test_nobody_to_ask(bot: Instance, settings: Any) -> None:
 @pytest.mark.parametrize(
     ("fault", "code", "requests"),
     [
+        ("refused", "refused", 1),
         ("unauthorized", "unauthorized", 1),
         ("not_found", "unknown_model", 1),
         ("rate_limited", "rate_limited", 2),
@@ -97,6 +98,14 @@ def test_after_a_few_failures_it_is_left_alone(bot: Instance, openai: OpenAIServ
         ask(bot, PROMPT)
     assert (caught.value.code, len(openai.requests)) == ("breaker_open", asked)
     assert caught.value.retry_after
+
+
+def test_what_it_refuses_keeps_nobody_from_asking_something_else(bot: Instance, openai: OpenAIServer) -> None:
+    openai.fail("refused", times=4)
+    for _ in range(4):
+        with pytest.raises(Unavailable, match="refused"):
+            ask(bot, PROMPT)
+    assert ask(bot, PROMPT).tokens == 15
 
 
 def test_never_inside_a_transaction(bot: Instance) -> None:
