@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from memoryconsole.errors import Problem
 
+SIGNED_OUT = "You were signed out. Sign in to go on where you were."
 NOT_SAVED = "You were signed out, so nothing was saved. Sign in, then go back and send it again."
 
 PROBES = {"/healthz", "/readyz"}
@@ -88,11 +89,12 @@ def end_of_shortcut(get_response: type_of_view) -> type_of_view:
 
 
 class sign_in_first(LoginRequiredMiddleware):
-    """Whoever sends something after their session has ended is told that it was not saved."""
+    """Whoever goes on after their session has ended is told so, and that what they sent was not saved."""
 
     def handle_no_permission(self, request: HttpRequest, view_func: Callable[..., Any]) -> HttpResponseRedirect:
-        if request.method == "POST" and "X-Hint" not in request.headers:
-            messages.warning(request, NOT_SAVED)
+        is_page_open = request.method == "POST" or "HX-Request" in request.headers
+        if is_page_open and "X-Hint" not in request.headers:
+            messages.warning(request, NOT_SAVED if request.method == "POST" else SIGNED_OUT)
         return super().handle_no_permission(request, view_func)
 
 

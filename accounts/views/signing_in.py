@@ -33,7 +33,7 @@ def sign_in(request: VisitorRequest) -> HttpResponse:
     if request.user.is_authenticated:
         return redirect(next_url)
     if request.htmx:
-        return HttpResponse(status=204) if "X-Hint" in request.headers else _whole_page(request.htmx)
+        return HttpResponse(status=204) if "X-Hint" in request.headers else _whole_page(request.htmx, next_url)
     form = SignInForm(request, request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         login(request, form.get_user())
@@ -82,6 +82,11 @@ def _next_url(request: HttpRequest) -> str:
     return wanted if is_ours else resolve_url(settings.LOGIN_REDIRECT_URL)
 
 
-def _whole_page(htmx: HtmxDetails) -> HttpResponse:
-    """The session ended while a page was open: the form belongs in the window, not in the part that was asked for."""
-    return HttpResponseClientRedirect(f"/login?{urlencode({'next': htmx.current_url_abs_path or '/memory'})}")
+def _whole_page(htmx: HtmxDetails, asked: str) -> HttpResponse:
+    """The session ended while a page was open: the form belongs in the window, not in the part that was asked for.
+
+    Afterwards the page goes on with what it asked of itself, such as the search being typed.
+    """
+    page = htmx.current_url_abs_path or "/memory"
+    next_url = asked if asked.partition("?")[0] == page.partition("?")[0] else page
+    return HttpResponseClientRedirect(f"/login?{urlencode({'next': next_url})}")

@@ -1,4 +1,5 @@
 from datetime import timedelta
+from urllib.parse import urlencode
 
 import pytest
 from axes.models import AccessAttempt
@@ -98,6 +99,27 @@ def test_a_session_that_ended_sends_the_window_to_the_form(client: Client) -> No
     response = client.get("/conversations?instance=support-bot", headers=headers, follow=True)
 
     assert response.headers["HX-Redirect"] == "/login?next=%2Fconversations%3Finstance%3Dsupport-bot"
+
+
+@pytest.mark.parametrize(
+    ("page", "asked", "next"),
+    [
+        (
+            "/memory?instance=support-bot",
+            "/memory?instance=support-bot&search=tea",
+            "/memory?instance=support-bot&search=tea",
+        ),
+        ("/memory?instance=support-bot", "/memory/embed?instance=support-bot", "/memory?instance=support-bot"),
+    ],
+    ids=["the search being typed", "a part of the page"],
+)
+def test_a_session_that_ended_is_told_and_gone_on_with(client: Client, page: str, asked: str, next: str) -> None:
+    headers = {"HX-Request": "true", "HX-Current-URL": f"http://testserver{page}"}
+
+    response = client.get(asked, headers=headers, follow=True)
+
+    assert response.headers["HX-Redirect"] == f"/login?{urlencode({'next': next})}"
+    assert "You were signed out. Sign in to go on where you were." in client.get("/login").content.decode()
 
 
 def test_signing_out_is_a_post(alice: Client) -> None:
