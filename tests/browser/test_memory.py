@@ -5,7 +5,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import Console
+from tests.browser.conftest import PASSWORD, Console
 from tests.browser.test_review import waiting
 
 
@@ -81,6 +81,20 @@ def test_filter_page_back_and_reload(console: Console, page: Page) -> None:
     assert "role=" not in page.url
     page.get_by_title("Remove this filter").click()
     expect(page.get_by_text("1–25 of 41")).to_be_visible()
+
+
+def test_going_back_after_the_session_has_ended_asks_to_sign_in(console: Console, page: Page) -> None:
+    slug = console.instance("back-bot", *facts(2), {"content": "An event", "category": "event"})
+    page.goto(f"/memory?instance={slug}")
+    page.get_by_role("link", name="Fact 2").click()
+    expect(page).to_have_url(re.compile("category=fact"))
+    page.context.clear_cookies(name="sessionid")
+    page.go_back()
+    page.get_by_label("Username").fill("admin")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page).to_have_url(f"{console.url}/memory?instance={slug}")
+    assert len(rows(page)) == 3
 
 
 def test_the_focus_stays_when_the_list_changes(console: Console, page: Page) -> None:
