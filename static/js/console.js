@@ -102,6 +102,9 @@ document.addEventListener("click", (event) => {
   });
 });
 
+// Enter that takes over what an input method suggests, as in Japanese, belongs to the word; Safari tells it by its number alone.
+const isComposing = (event) => event.isComposing || event.keyCode === 229;
+
 // Enter, a comma or a suggestion turns what was typed into a tag.
 const addTag = (input) => {
   const tag = input.value.trim();
@@ -119,7 +122,7 @@ const addTag = (input) => {
   input.value = "";
 };
 document.addEventListener("keydown", (event) => {
-  if (!event.target.matches("[data-tag-input]") || !["Enter", ","].includes(event.key) || !event.target.value.trim()) return;
+  if (!event.target.matches("[data-tag-input]") || isComposing(event) || !["Enter", ","].includes(event.key) || !event.target.value.trim()) return;
   event.preventDefault();
   addTag(event.target);
 });
@@ -131,7 +134,7 @@ document.addEventListener("input", (event) => {
 // Where many are selected, Enter presses no button but the one a field names.
 document.addEventListener("keydown", (event) => {
   const { key, target } = event;
-  if (key !== "Enter" || !target.matches("[data-selection] input")) return;
+  if (key !== "Enter" || isComposing(event) || !target.matches("[data-selection] input")) return;
   event.preventDefault();
   if (target.dataset.enter && target.value.trim()) document.getElementById(target.dataset.enter).click();
 });

@@ -34,6 +34,29 @@ def test_tags_are_typed_completed_and_removed_with_a_click(console: Console, pag
     assert console.api("GET", f"/memories/{saved['id']}?instanceId={slug}")["memory"]["tags"] == ["office", "late"]
 
 
+def test_enter_within_an_input_method_makes_no_tag(console: Console, page: Page) -> None:
+    slug = console.instance("kana-bot", {"content": "Plain"})
+    pressed = "new KeyboardEvent('keydown', {key: 'Enter', isComposing, bubbles: true})"
+    enter = f"(field, isComposing) => field.dispatchEvent({pressed})"
+    page.goto(f"/memory/new?instance={slug}")
+    page.get_by_text("More", exact=True).click()
+    tags = page.locator("[data-tag-input]")
+    tags.fill("とうきょう")
+    tags.evaluate(enter, True)
+    expect(tags).to_have_value("とうきょう")
+    tags.fill("東京")
+    tags.evaluate(enter, False)
+    expect(page.locator("[data-tag-editor] label.tag")).to_have_text(["東京"])
+    page.goto(f"/memory?instance={slug}")
+    page.get_by_label("Select: Plain").check()
+    page.get_by_label("Tag to add").fill("とうきょう")
+    page.get_by_label("Tag to add").evaluate(enter, True)
+    page.get_by_label("Tag to add").fill("東京")
+    page.get_by_label("Tag to add").evaluate(enter, False)
+    expect(page.get_by_role("link", name="東京")).to_be_visible()
+    assert console.api("GET", f"/memories?instanceId={slug}")["memories"][0]["tags"] == ["東京"]
+
+
 def test_a_hint_about_the_role_is_taken_with_a_click(console: Console, page: Page) -> None:
     slug = console.instance("hint-bot")
     page.goto(f"/memory/new?instance={slug}")
