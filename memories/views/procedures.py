@@ -30,6 +30,7 @@ from memories.procedures.store import (
     procedures_of,
 )
 from memories.search.query import MAX_CHARACTERS
+from memories.views.searching import keep_history_short
 from memoryconsole.errors import Conflict, Invalid
 from memoryconsole.forms import add_problem
 from memoryconsole.inputs import Input, read
@@ -114,7 +115,7 @@ def procedure_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     }
     fragment = f"#{request.htmx.target or 'tested'}" if wants_fragment(request) else ""
     fragment = fragment if fragment in {"", "#tested", "#procedures"} else ""
-    response = render(request, f"procedures/list.html{fragment}", context)
+    response = keep_history_short(request, render(request, f"procedures/list.html{fragment}", context), "match")
     patch_vary_headers(response, ["HX-Request"])
     return response
 

@@ -152,10 +152,10 @@ def _suggested(scope: Scope, text: str, results: Results) -> str:
     return re.sub(r"[^\W_]+", lambda word: meant.get(word[0].lower(), word[0]), text) if meant else ""
 
 
-def keep_history_short(request: ConsoleRequest, response: HttpResponse) -> HttpResponse:
-    """The first letters of a search are a step to go back over; the next ones, and the same address again, are not."""
+def keep_history_short(request: ConsoleRequest, response: HttpResponse, typed: str = "search") -> HttpResponse:
+    """The first letters typed are a step to go back over; the next ones, and the same address again, are not."""
     before, address = request.htmx.current_url_abs_path or "", request.get_full_path()
-    is_typing_on = "X-Typing" in request.headers and "search" in QueryDict(before.partition("?")[2])
+    is_typing_on = "X-Typing" in request.headers and typed in QueryDict(before.partition("?")[2])
     return replace_url(response, address) if is_typing_on or before == address else response
 
 

@@ -61,6 +61,16 @@ def test_what_would_match(alice: Client, support: Instance) -> None:
     assert Procedure.objects.get().usage_count == 0
 
 
+@pytest.mark.parametrize(("before", "is_replaced"), [("", False), ("&match=ref", True)])
+def test_typing_does_not_flood_the_history(alice: Client, support: Instance, before: str, is_replaced: bool) -> None:
+    make_procedure(support, "Refund an order")
+    current = f"http://testserver/procedures?instance=support-bot{before}"
+    headers = {"HX-Request": "true", "HX-Target": "tested", "HX-Current-URL": current, "X-Typing": "true"}
+    response = alice.get("/procedures?instance=support-bot&match=refund", headers=headers)
+    replaced = "/procedures?instance=support-bot&match=refund" if is_replaced else None
+    assert response.headers.get("HX-Replace-Url") == replaced
+
+
 def test_write_one(alice: Client, support: Instance) -> None:
     assert steps_in(alice.get(NEW)) == [""]
     sent = {"name": "Refund", "trigger": "money back", "steps": ["Look", " ", "Pay"], "do": "save"}
