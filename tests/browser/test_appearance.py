@@ -17,6 +17,15 @@ def test_code_keeps_its_indentation(console: Console, page: Page) -> None:
     assert page.locator("p.memory-text").inner_text() == CODE
 
 
+def test_short_lines_that_are_cut_off_can_be_shown(console: Console, page: Page) -> None:
+    slug = console.instance("lines-bot", {"content": "Milk\nBread\nTea\nSalt"})
+    page.goto(f"/memory?instance={slug}")
+    text = page.get_by_role("link", name="Milk")
+    assert text.evaluate("text => text.scrollHeight > text.clientHeight")
+    page.get_by_label("Show all or less of this memory").click()
+    assert text.evaluate("text => text.scrollHeight === text.clientHeight")
+
+
 def test_what_is_chosen_current_and_focused_is_seen_in_forced_colours(console: Console, page: Page) -> None:
     page.emulate_media(forced_colors="active")
     page.goto("/memory?instance=support-bot&category=fact")
