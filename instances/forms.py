@@ -1,5 +1,6 @@
 """The forms of instances. They show and collect; `instances.store` decides what is allowed."""
 
+import json
 from typing import Any, cast
 
 from django import forms
@@ -151,7 +152,9 @@ class SettingsForm(forms.Form):
     ) -> None:
         values = {name: getattr(instance, name) for name in self.base_fields if hasattr(instance, name)}
         values |= {"team": instance.team.name, "organisation": instance.team.organisation.name, "openai_key": ""}
+        values |= _shown(data)
         super().__init__(data, initial=values | (typed or {}), auto_id="%s")
+        self.shown = json.dumps(values)
         set_choices(self, "language", [(name, name) for name in languages()])
         if not is_superadmin:
             del self.fields["team"], self.fields["organisation"]
@@ -165,9 +168,18 @@ class SettingsForm(forms.Form):
         return [self[name] for name in self.RECALL]
 
     def changes(self) -> InstanceChanges:
-        """Only what was changed, so that a save does not undo somebody else's change of another setting."""
+        """Only what differs from what was shown, so that a save does not undo somebody else's change meanwhile."""
         return read(InstanceChanges, {name: self.cleaned_data[name] for name in self.changed_data})
 
     def as_typed(self) -> dict[str, Any]:
-        """What stands in the fields, for a form that has not been judged yet; a key is not sent back."""
-        return {name: self[name].value() for name in self.fields if name != "openai_key"}
+        """What was typed into the fields, for a form that has not been judged yet; a key is not sent back."""
+        return {name: self[name].value() for name in self.changed_data if name != "openai_key"}
+
+
+def _shown(data: QueryDict | None) -> dict[str, Any]:
+    """What stood in the fields when the page was made, which comes back with them."""
+    try:
+        shown = json.loads(data.get("shown", "{}") if data else "{}")
+    except ValueError:
+        return {}
+    return shown if isinstance(shown, dict) else {}

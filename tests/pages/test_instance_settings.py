@@ -16,7 +16,7 @@ URL = "/instances/support-bot/settings"
 def filled(instance: Instance, **changes: Any) -> dict[str, Any]:
     """What a browser sends when only the changes were made."""
     form = SettingsForm(instance=instance, is_superadmin=True)
-    values = {name: form[name].value() for name in form.fields}
+    values = {name: form[name].value() for name in form.fields} | {"shown": form.shown}
     sent = {**values, **changes}
     return {name: "on" if value is True else value for name, value in sent.items() if value not in (None, False)}
 
@@ -52,11 +52,21 @@ def test_settings_are_saved(alice: Client, support: Instance) -> None:
 
 
 def test_a_save_leaves_alone_what_somebody_else_changed(alice: Client, support: Instance) -> None:
+    assert 'name="shown"' in alice.get(URL).content.decode()
     seen = filled(support, name="Help")
     Instance.objects.update(recall_limit=20)
-    alice.post(URL, {**seen, "recall_limit": "20"})
+    alice.post(URL, seen)
     support.refresh_from_db()
     assert (support.name, support.recall_limit) == ("Help", 20)
+
+
+@pytest.mark.parametrize("shown", ["", "{", "[]", '{"name": []}'])
+def test_a_page_that_does_not_say_what_it_showed_is_saved_as_it_is(
+    alice: Client, support: Instance, shown: str
+) -> None:
+    alice.post(URL, filled(support, name="Help", shown=shown))
+    support.refresh_from_db()
+    assert support.name == "Help"
 
 
 def test_only_superadmins_move_an_instance(alice: Client, superadmin: Client, support: Instance) -> None:
