@@ -23,7 +23,7 @@ from memories.search.hybrid import find
 from memories.search.query import Query
 from memories.search.vectors_sql import INDEXED, PART, SCANNED, VectorIndex, indexed, since
 
-WORTH_INDEXING = 20_000
+WORTH_INDEXING = 10_000
 BUILT_ANEW_AT_ONE_IN = 5
 # An index that does not fit into memory while it is built takes more than twice as long.
 BYTES_PER_LINKS, BYTES_PER_NUMBER, MOST_MB = 1_000, 2, 1024
