@@ -77,6 +77,12 @@ VECTORS_OF = """
     ) AS e
     WHERE (SELECT wanted FROM point) IS NOT NULL
 """
+# Of those that an index or sketches have chosen; an index has compared its own.
+VECTORS_NEAR = f"""
+    SELECT memory_id, compared AS distance FROM rough WHERE compared IS NOT NULL
+    UNION ALL
+    {VECTORS_OF.format(chosen="(SELECT id FROM rough WHERE compared IS NULL)")}
+"""
 
 # A sign per dimension finds the neighbourhood, the full vectors put it in order.
 SKETCH = """
@@ -91,18 +97,18 @@ rough AS MATERIALIZED ({nearest}),
 ROUGH_WIDE = """
 found AS MATERIALIZED ({found}),
 passing AS MATERIALIZED (
-    SELECT id FROM found
+    SELECT * FROM found
     UNION ALL
-    SELECT near.id FROM ({later}) AS near WHERE {narrowed}
+    SELECT * FROM ({later}) AS near WHERE {narrowed}
 ),
 rough AS MATERIALIZED (
-    SELECT id FROM passing
+    SELECT * FROM passing
     UNION ALL
-    SELECT id FROM ({all_of_them}) AS all_of_them
+    ({all_of_them})
 ),
 """
 TOO_FEW = "(SELECT count(*) FROM passing) < {enough}"
-NOTHING = "SELECT NULL::uuid AS id WHERE false"
+NOTHING = "SELECT NULL::uuid AS id, NULL::uuid AS memory_id, 0::float8 AS distance, 0::float8 AS compared WHERE false"
 
 # Asked of every hit again, because a memory may have been made private since the statement was chosen.
 READER = " AND (m.visibility <> 'private' OR m.owner = %(reader)s::text)"
@@ -288,9 +294,7 @@ def statement(
         NO_WORDS if is_vector else word_list(form, narrowing, word_depth),
         _rough(form, narrowing, rerank, index),
         NEAREST.format(
-            distances=VECTORS_EXACT.format(narrowed=narrowing.of("e.memory_id"))
-            if form == WHOLE
-            else VECTORS_OF.format(chosen="scope" if form == SCOPED else "rough"),
+            distances=_compared(form, narrowing),
             nearest=KEYWORD_DEPTH + 40 if is_vector else COMMON_DEPTH + 20,
         ),
         fused,
@@ -298,6 +302,13 @@ def statement(
     ]
     # Spelt out, because a plan that is kept could not use an index of live rows for a parameter.
     return "".join(parts).replace("%(superseded)s", "true" if superseded else "false")
+
+
+def _compared(form: str, narrowing: Narrowing) -> str:
+    """Which vectors are compared with the query's one by one."""
+    if form == WHOLE:
+        return VECTORS_EXACT.format(narrowed=narrowing.of("e.memory_id"))
+    return VECTORS_OF.format(chosen="scope") if form == SCOPED else VECTORS_NEAR
 
 
 def _rough(form: str, narrowing: Narrowing, rerank: int, index: VectorIndex | None) -> str:

@@ -47,8 +47,10 @@ INDEXED = "instance_id = '{instance}' AND generation = {generation} AND live AND
 # Short vectors are filled up with zeros, which need not be indexed.
 PART = "subvector({vector}, 1, {dimensions})::halfvec({dimensions})"
 
+# Whoever is found by the index is compared by its vector at once: its row is being read anyway.
 NEAR = """
-    SELECT e.chunk_id AS id, e.memory_id, e.bits <~> {sketch} AS distance FROM memories_embedding e
+    SELECT e.chunk_id AS id, e.memory_id, e.bits <~> {sketch} AS distance, {compared} AS compared
+    FROM memories_embedding e
     WHERE {where} AND {sketch} IS NOT NULL AND {narrowed}
     ORDER BY {order} LIMIT {most}
 """
@@ -90,12 +92,14 @@ def lost(index: VectorIndex, point: Point) -> str:
 
 
 def near_by_scan(where: str, point: Point, most: int, narrowed: str = "true") -> str:
-    return NEAR.format(where=where, sketch=point.sketch, narrowed=narrowed, order="distance", most=most)
+    asked = {"sketch": point.sketch, "compared": "NULL::float8", "narrowed": narrowed}
+    return NEAR.format(where=where, order="distance", most=most, **asked)
 
 
 def near_by_index(index: VectorIndex, point: Point, most: int, narrowed: str = "true") -> str:
+    asked = {"sketch": point.sketch, "compared": f"e.vector <=> {point.vector}", "narrowed": narrowed}
     order = f"{part(index, 'e.vector')} <=> {part(index, point.vector)}"
-    return NEAR.format(where=indexed(index), sketch=point.sketch, narrowed=narrowed, order=order, most=most)
+    return NEAR.format(where=indexed(index), order=order, most=most, **asked)
 
 
 def nearest(index: VectorIndex | None, point: Point, most: int, narrowed: str = "true") -> str:

@@ -78,6 +78,8 @@ def plans(instance: Instance) -> str:
     def explained(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
         if "WITH point" in sql:
             cursor: CursorWrapper = context["cursor"]
+            # So few it may just as well put in order itself, as soon as it knows that they are few.
+            cursor.cursor.execute("SET LOCAL enable_sort = off")
             cursor.cursor.execute(f"EXPLAIN {sql}", parameters)
             seen.extend(row for (row,) in cursor.cursor.fetchall())
         return execute(sql, parameters, many, context)
@@ -111,18 +113,41 @@ def test_search_uses_it_with_and_without_filters() -> None:
 def test_it_holds_as_much_of_a_vector_as_the_model_makes() -> None:
     large = filled("large", 8)
     build()
-    (short,) = index_states(large)
-    assert "(subvector(vector, 1, 384))::halfvec(384)" in definition(short)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE memories_embedding SET vector = l2_normalize(vector + array_fill(0.01, ARRAY[1536])::halfvec)"
-        )
-    Instance.objects.filter(id=large.id).update(indexed_generation=0)
+    assert indexed_part(large) == 384
+
+
+def test_of_long_vectors_it_holds_a_part_where_that_is_enough_to_find_what_is_near() -> None:
+    large = filled("large", 8)
+    change_vectors("vector + array_fill(0.01, ARRAY[1536])::halfvec")
     build()
-    (long,) = index_states(large)
-    assert "(subvector(vector, 1, 1536))::halfvec(1536)" in definition(long)
+    assert indexed_part(large) == 512
     assert len(found(large)) == 8
     assert "Index Scan using vectors_of" in plans(large)
+
+
+def test_it_holds_all_of_vectors_whose_first_part_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_index, "DEPTHS", (20,))
+    monkeypatch.setattr(vector_index, "NEAREST", 3)
+    monkeypatch.setattr(vector_index, "AT_LEAST", 0.9)
+    large = filled("large", 40)
+    alike = "array_fill(0.01, ARRAY[600])::halfvec(600)"
+    change_vectors(f"{alike} || subvector(vector, 1, 384) || array_fill(0.01, ARRAY[552])::halfvec(552)")
+    build()
+    assert indexed_part(large) == 1536
+    assert "Index Scan using vectors_of" in plans(large)
+
+
+def change_vectors(sql: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE memories_embedding SET vector = l2_normalize(({sql})::halfvec(1536))")
+
+
+def indexed_part(instance: Instance) -> int:
+    """How many numbers of a vector the only index of the instance holds."""
+    instance.refresh_from_db()
+    (name,) = index_states(instance)
+    assert f"(subvector(vector, 1, {instance.indexed_dimensions}))::halfvec" in definition(name)
+    return instance.indexed_dimensions
 
 
 def definition(index: str) -> str:
