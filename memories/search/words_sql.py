@@ -129,19 +129,21 @@ driven AS MATERIALIZED (
         SELECT c.id, c.memory_id, c.length {chunks} AND c.words @@ d.wanted LIMIT 1000
     ) AS c
 ),
+-- Whether a word has chosen all of its rows: then nobody else says it.
 weight AS MATERIALIZED (
-    SELECT t.word, t.wanted, ln(1 + (greatest(%(chunks)s::float8, df) - df + 0.5) / (df + 0.5)) AS idf
+    SELECT t.word, t.wanted, ln(1 + (greatest(%(chunks)s::float8, df) - df + 0.5) / (df + 0.5)) AS idf,
+           t.running <= %(budget)s::bigint AND coalesce(m.counted, 0) < %(budget)s::bigint AS found_all
     FROM term t LEFT JOIN (SELECT word, count(*) AS counted FROM driven GROUP BY word) AS m USING (word),
          LATERAL (SELECT greatest(t.common, m.counted, 1) AS df) AS d
 ),
--- Whether every word has chosen all of its rows. Then nothing more is to be learnt from the rows themselves.
+-- Whether every word has. Then nothing more is to be learnt from the rows themselves.
 complete AS MATERIALIZED (
     SELECT (SELECT max(running) FROM term) <= %(budget)s::bigint
            AND (SELECT count(*) FROM driven) < %(budget)s::bigint AS yes
 ),
 promising AS MATERIALIZED (
-    SELECT id FROM (
-        SELECT d.id, coalesce(sum(w.idf), 0) AS score
+    SELECT id, known FROM (
+        SELECT d.id, coalesce(sum(w.idf), 0) AS score, coalesce(sum(w.idf) FILTER (WHERE w.found_all), 0) AS known
         FROM driven d LEFT JOIN weight w USING (word) WHERE NOT (SELECT yes FROM complete) GROUP BY d.id
     ) AS partly ORDER BY score DESC, id DESC LIMIT 600
 ),
@@ -150,7 +152,8 @@ scored AS MATERIALIZED (
            sum(w.idf) / (0.85::float8 + 0.15::float8 * min(d.length) / (SELECT length FROM average)) AS score
     FROM driven d JOIN weight w USING (word) WHERE (SELECT yes FROM complete) GROUP BY d.memory_id, d.id
     UNION ALL
-    SELECT c.memory_id, (SELECT sum(w.idf) FROM weight w WHERE c.words @@ w.wanted)
+    SELECT c.memory_id,
+           (p.known + coalesce((SELECT sum(w.idf) FROM weight w WHERE NOT w.found_all AND c.words @@ w.wanted), 0))
            / (0.85::float8 + 0.15::float8 * c.length / (SELECT length FROM average))
     FROM promising p JOIN memories_chunk c ON c.instance_id = %(instance)s::uuid AND c.id = p.id
 ),
