@@ -17,6 +17,7 @@ ALPHABETS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 RUN = re.compile(f"[{IDEOGRAPHS}]+|[{ALPHABETS}]+")
 # Vowel signs, points and accents that stand on their own belong to the word, but Python's `\w` does not know them.
 MARKS = "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0971-\u0dff"
+IN_WORD = rf"(?:[^\W_]|[{MARKS}])"
 LETTERS = rf"[^\W_{ALPHABETS}{IDEOGRAPHS}]"
 WORD = re.compile(rf"{LETTERS}+(?:[{MARKS}]+{LETTERS}*)*")
 

@@ -10,7 +10,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from memories.chunking import ALPHABETS, IDEOGRAPHS, RUN, pieces
+from memories.chunking import ALPHABETS, IDEOGRAPHS, IN_WORD, RUN, pieces
 
 MAX_CHARACTERS = 2000
 MAX_REQUIRED = 8
@@ -129,7 +129,7 @@ def _phrase(said: str) -> Phrase:
 def _prefix(text: str, *, typing: bool) -> str:
     if re.fullmatch(f"[{IDEOGRAPHS}]", text):
         return text  # a single character is the beginning of a pair
-    last = re.search(r"[^\W_]{2,}$", text)
+    last = re.search(rf"{IN_WORD}{{2,}}$", text)
     if not typing or not last or len(last[0]) > LONGEST_WORD:
         return ""
     return "" if RUN.search(last[0]) else last[0].lower()

@@ -16,6 +16,7 @@ from typing import Any
 from django.db import connection
 
 from accounts.access import Scope
+from memories.chunking import IN_WORD
 from memories.search.accents import bare, typed_otherwise
 from memories.search.query import LONGEST_WORD, Phrase, Query
 from memories.search.words_sql import quoted
@@ -37,9 +38,9 @@ INSIDE, INSIDE_DIGITS = 5, 4
 MOST_CONTAINING = 5
 # So many digits may be a telephone number.
 TELEPHONE = 7
-SAID = re.compile(r"[^\W_]{3,}")
+SAID = re.compile(rf"{IN_WORD}{{3,}}")
 NUMBER = re.compile(r"\d[\d.]*")
-HALVES = re.compile(r"[^\W\d_]+|\d+")
+HALVES = re.compile(rf"(?:(?!\d){IN_WORD})+|\d+")
 
 
 @dataclass(frozen=True, slots=True)

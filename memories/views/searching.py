@@ -1,6 +1,5 @@
 """The Memory screen while something is searched for: hits instead of a list, each with the reasons for its place."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -20,7 +19,7 @@ from memories.paging import Order, Page
 from memories.search.highlighting import snippet
 from memories.search.hybrid import ONLY_EXCLUDES, Found, Hit, Results, search
 from memories.search.query import MAX_CHARACTERS, read_query
-from memories.search.spelling import looks_like, similar_words
+from memories.search.spelling import SAID, looks_like, similar_words
 from memories.search.statement import CONTEXT_WEIGHT, PLAIN_DEPTH, VECTOR_DEPTH
 
 RRF_K = 60
@@ -139,9 +138,7 @@ def _suggested(scope: Scope, text: str, results: Results) -> str:
     """What was probably meant by words that nobody wrote. Short ones are alike by chance."""
     query = read_query(text)
     found = tuple({stem.rstrip("*")[:LONG] for hit in results.hits for stem in hit.found.matched})
-    doubtful = [
-        word for word in re.findall(r"[^\W_]+", text.lower()) if len(word) >= LONG and not word.startswith(found)
-    ]
+    doubtful = [word for word in SAID.findall(text.lower()) if len(word) >= LONG and not word.startswith(found)]
     if query.has_conditions or not doubtful:
         return ""
     meant = {
@@ -149,7 +146,7 @@ def _suggested(scope: Scope, text: str, results: Results) -> str:
         for typed, words in similar_words(scope, query).replaced.items()
         if typed in doubtful and looks_like(typed, words[0])
     }
-    return re.sub(r"[^\W_]+", lambda word: meant.get(word[0].lower(), word[0]), text) if meant else ""
+    return SAID.sub(lambda word: meant.get(word[0].lower(), word[0]), text) if meant else ""
 
 
 def keep_history_short(request: ConsoleRequest, response: HttpResponse, typed: str = "search") -> HttpResponse:

@@ -96,6 +96,9 @@ def test_a_question_has_no_operators(typed: str) -> None:
         ("喜欢", ""),
         ("茶", "茶"),
         ("pizza!", ""),
+        # A sign for a vowel is inside of a word, or ends it.
+        ("अच्छा डॉक्टर", "डॉक्टर"),
+        ("अच्छे डॉ", "डॉ"),
     ],
 )
 def test_the_word_still_being_typed(typed: str, prefix: str) -> None:

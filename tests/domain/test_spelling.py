@@ -33,6 +33,10 @@ pytestmark = pytest.mark.django_db
         # An Arabic stem does not begin as its word does, with the article.
         ("arabic", "ذهب إلى القاهرة", "القاهره", "القاهرة"),
         ("arabic", "عاد من المدرسة", "المدرصة", "المدرسة"),
+        # Signs for vowels do not end a word.
+        ("hindi", "मोहन एक अस्पताल में डॉक्टर है", "डाक्टर", "डॉक्टर"),
+        ("english", "राहुल के कुत्ते का नाम शेरू है", "कुत्ता", "कुत्ते"),
+        ("tamil", "எனக்கு மருத்துவமனை பிடிக்கும்", "மருத்துவமணை", "மருத்துவமனை"),
     ],
 )
 def test_every_language_is_corrected(language: str, content: str, typed: str, meant: str) -> None:
@@ -182,6 +186,7 @@ def test_what_is_no_longer_said_is_no_suggestion(bot: Instance) -> None:
         ("german", "Die Krankenversicherung zahlt", "versicherung", "krankenversicherung"),
         ("german", "Die Versicherung zahlt", "versicherungsnummer", "versicherung"),
         ("simple", "يجب إرسال الفاتورة", "فاتورة", "الفاتورة"),
+        ("hindi", "अनीता का जन्मदिन सात जुलाई को है", "जन्म", "जन्म…"),
     ],
 )
 def test_part_of_a_word_finds_it(language: str, content: str, typed: str, looked_for: str) -> None:

@@ -201,6 +201,11 @@ def test_a_suggested_question_has_one_question_mark(alice: Client, support: Inst
     assert ">Acme contract</a>?</span>" in text(alice, "search=Acme+contrct%3F")
 
 
+def test_a_typo_with_signs_for_vowels_is_asked_about(alice: Client, support: Instance) -> None:
+    make_memory(support, "मोहन अस्पताल में डॉक्टर है")
+    assert ">मोहन डॉक्टर</a>?</span>" in text(alice, "search=मोहन+डाक्टर")
+
+
 def test_words_of_another_language_are_no_slips(alice: Client, support: Instance) -> None:
     make_memory(support, "Projekte of Acme are in one language.")
     assert "Did you mean" not in text(alice, "search=Wie+lange+dauern+Projekte%3F")
