@@ -11,6 +11,8 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Literal
 
+from memories.chunking import MARKS
+
 Kind = Literal["same", "removed", "added"]
 
 # Scripts without spaces between words: each character stands for itself.
@@ -18,7 +20,7 @@ UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # kana and ideographs
 )
-WORD = re.compile(rf"\s+|[{UNSPACED}]|(?:(?![{UNSPACED}])\w)+|[^\w\s]")
+WORD = re.compile(rf"\s+|[{UNSPACED}]|(?:(?![{UNSPACED}])[\w{MARKS}])+|[^\w\s]")
 SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？\n]+\s*|$)")
 # How many pairs of pieces one comparison may have to look at, and all of them together.
 MOST_PAIRS = 250_000

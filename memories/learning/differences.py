@@ -11,8 +11,11 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
-# Numbers with their separators and decimals, then words with their apostrophes.
-TOKEN = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|\w+")
+from memories.chunking import ALPHABETS, IN_WORD
+
+# Numbers with their separators and decimals, then words with their apostrophes and signs for vowels.
+LETTERS = rf"(?:(?!\d)(?:{IN_WORD}|[{ALPHABETS}]))+"
+TOKEN = re.compile(rf"\d+(?:[.,:/-]\d+)*|{LETTERS}(?:['’]{LETTERS})*|\w+")
 SENTENCE_ENDS = ".!?…:"
 
 

@@ -50,6 +50,7 @@ def test_a_text_does_not_differ_from_itself(text: str) -> None:
         ("Ann likes tea.", "Ann does not like tea.", "Ann [-likes-][+does not like+] tea."),
         ("Call at 9:30", "Call at 10:30", "Call at [-9-][+10+]:30"),
         ("她喜欢红茶", "她喜欢绿茶", "她喜欢[-红-][+绿+]茶"),
+        ("मीना आई", "मोना आई", "[-मीना-][+मोना+] आई"),
         ("one two", "three four", "[-one two-][+three four+]"),
     ],
 )

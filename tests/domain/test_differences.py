@@ -48,6 +48,8 @@ def test_another_wording_is_no_difference(old: str, new: str) -> None:
         ("The server is called db-01", "The server is called db-02", "names"),
         ("Write to ann@example.com", "Write to bob@example.com", "names"),
         ("田中さんは東京に住んでいる", "鈴木さんは東京に住んでいる", "names"),
+        ("मीना को चाय पसंद है", "मोना को चाय पसंद है", "names"),
+        ("สมชายชอบหมี", "สมชายชอบหมู", "names"),
         ("Alice manages Bob", "Bob manages Alice", "who does what"),
         ("Alice flew from Paris to Berlin", "Alice flew from Berlin to Paris", "who does what"),
         ("the cat chased the dog", "the dog chased the cat", "who does what"),
