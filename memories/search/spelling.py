@@ -7,7 +7,7 @@ these words.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -72,6 +72,9 @@ class Known:
                 found.setdefault(bare(stem), []).append(stem)
         return found
 
+    def most_common(self, stems: Iterable[str]) -> list[str]:
+        return sorted(stems, key=lambda stem: (-self.stems[stem], stem))
+
     def like(self, text: str) -> list[str]:
         """The stems that begin or go on like it, or begin with its second letter and then its first."""
         first, second, after = re.escape(text[0]), re.escape(text[1]), re.escape(text[1:3])
@@ -102,7 +105,7 @@ class Word:
         cut_off = "" if self.numbers or len(self.text) <= least else self.text[:-1]
         own += [re.escape(cut_off)] if cut_off and f"{cut_off}\n" in known.lines else []
         found = re.findall(rf"^(.*(?:{'|'.join(own)}))$", known.lines, re.MULTILINE) if own else []
-        return sorted(found, key=lambda stem: (-known.stems[stem], stem))[:MOST_CONTAINING]
+        return known.most_common(found)[:MOST_CONTAINING]
 
     def contained(self, known: Known) -> list[str]:
         """The longest stem that is most of it."""
@@ -117,7 +120,15 @@ class Word:
         """The most common stem that it is without the accents; what is typed without any is mostly meant with them."""
         typed = [spelling for spelling in self.written if spelling.isascii()]
         found = {stem for spelling in typed for stem in known.accented.get(bare(spelling), ())}
-        return sorted(found, key=lambda stem: (-known.stems[stem], stem))[:1]
+        return known.most_common(found)[:1]
+
+    def unaccented_beginning(self, known: Known) -> list[str]:
+        """The stems that begin with it but for their accents, the most common ones first."""
+        if len(self.text) < BEGINNING or not self.text.isascii():
+            return []
+        beginning = bare(self.text)
+        begun = (stems for plain, stems in known.accented.items() if plain.startswith(beginning))
+        return known.most_common(chain(*begun))[:MOST_CONTAINING]
 
     def near(self, known: Known) -> list[str]:
         """Those worth comparing, which takes longer than all of this: they begin or go on like it."""
@@ -239,7 +250,11 @@ def _replaced(scope: Scope, words: Sequence[Word]) -> dict[str, list[str]]:
     known = Known(sample)
     alike = _alike(words, known)
     meant = {
-        word: word.unaccented(known) or word.containing(known) or alike.get(word.text) or word.contained(known)
+        word: word.unaccented(known)
+        or word.unaccented_beginning(known)
+        or word.containing(known)
+        or alike.get(word.text)
+        or word.contained(known)
         for word in words
     }
     pairs = [(word.text, stem) for word, stems in meant.items() for stem in stems]

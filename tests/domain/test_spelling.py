@@ -55,6 +55,9 @@ def test_every_language_is_corrected(language: str, content: str, typed: str, me
         ("simple", "Mẹ vợ của Đức có điện thoại", "duc", "đức"),
         ("simple", "Chuyển về Cần Thơ, có điện thoại", "tho", "thơ"),
         ("simple", "Zażółć gęślą jaźń", "gesla", "gęślą"),
+        # Its ending too, as with words that begin so.
+        ("simple", "Piotr mieszka w Gdańsku", "gdansk", "gdańsku"),
+        ("simple", "Pies Łukasza i kot Łukaszka", "lukasz", "łukasza, łukaszka"),
         # Or other letters may stand for them.
         ("english", "The office in Köln", "koeln", "köln"),
         ("english", "Größe XL, please", "groesse", "größe"),
