@@ -38,6 +38,12 @@ INSIDE, INSIDE_DIGITS = 5, 4
 MOST_CONTAINING = 5
 # So many digits may be a telephone number.
 TELEPHONE = 7
+# What Hebrew and Arabic write as one with the word behind it: and, that, the, in, to, from, like.
+PREFIXES = (
+    (re.compile("[א-ת]"), "[ושהבלמכ]{1,3}"),
+    (re.compile("[ء-ي]"), "[وف]?(?:[بك]?ال|لل|[بكل])|[وف]"),
+)
+LONGEST_PREFIX, BEHIND_PREFIX = 4, 3
 SAID = re.compile(rf"{IN_WORD}{{3,}}")
 NUMBER = re.compile(r"\d[\d.]*")
 HALVES = re.compile(rf"(?:(?!\d){IN_WORD})+|\d+")
@@ -129,6 +135,20 @@ class Word:
         beginning = bare(self.text)
         begun = (stems for plain, stems in known.accented.items() if plain.startswith(beginning))
         return known.most_common(chain(*begun))[:MOST_CONTAINING]
+
+    def prefixed(self, known: Known) -> list[str]:
+        """The same word with something else before it that is written as one with it."""
+        prefix = next((prefix for letter, prefix in PREFIXES if letter.match(self.text)), None)
+        if prefix is None:
+            return []
+        roots = [
+            spelling[length:]
+            for length in range(LONGEST_PREFIX + 1)
+            for spelling in sorted(self.written)
+            if len(spelling) - length >= BEHIND_PREFIX and re.fullmatch(f"(?:{prefix})?", spelling[:length])
+        ]
+        found = (re.findall(rf"^((?:{prefix})?{re.escape(root)})$", known.lines, re.MULTILINE) for root in roots)
+        return known.most_common(next(filter(None, found), []))[:MOST_CONTAINING]
 
     def near(self, known: Known) -> list[str]:
         """Those worth comparing, which takes longer than all of this: they begin or go on like it."""
@@ -252,6 +272,7 @@ def _replaced(scope: Scope, words: Sequence[Word]) -> dict[str, list[str]]:
     meant = {
         word: word.unaccented(known)
         or word.unaccented_beginning(known)
+        or word.prefixed(known)
         or word.containing(known)
         or alike.get(word.text)
         or word.contained(known)

@@ -200,6 +200,33 @@ def test_part_of_a_word_finds_it(language: str, content: str, typed: str, looked
     assert (texts(results), results.corrected) == ([content], {typed: looked_for})
 
 
+@pytest.mark.parametrize(
+    ("language", "content", "typed", "looked_for"),
+    [
+        ("simple", "יעל מעדיפה קפה בבוקר", "הקפה", "קפה"),
+        ("simple", "יעל מעדיפה קפה בבוקר", "והבוקר", "בבוקר"),
+        ("simple", "לכלב של דני קוראים שוקו", "כלב", "לכלב"),
+        ("english", "משה גר בחיפה, ודנה אוהבת את חיפה", "שמחיפה", "בחיפה, חיפה"),
+        ("english", "يفضل أحمد القهوة", "قهوة", "القهوة"),
+        ("english", "يفضل أحمد القهوة", "بقهوة", "القهوة"),
+        ("arabic", "اسم قطة ليلى هو مشمش", "القطة", "قطة"),
+    ],
+)
+def test_what_is_written_as_one_with_the_word_behind_it_may_differ(
+    language: str, content: str, typed: str, looked_for: str
+) -> None:
+    bot = make_instance(language=language)
+    make_memory(bot, content)
+    results = find(bot, typed, mode="keyword")
+    assert (texts(results), results.corrected) == ([content], {typed: looked_for})
+
+
+@pytest.mark.parametrize("typed", ["שמש", "הים", "مدرسة"])
+def test_another_word_is_no_prefix(bot: Instance, typed: str) -> None:
+    make_memory(bot, "דני חלם חלום על ים, والدرس في البيت")
+    assert find(bot, typed, mode="keyword").corrected == {}
+
+
 def test_all_words_that_contain_it_are_looked_for(bot: Instance) -> None:
     for content in ("Die Hauptstraße ist gesperrt", "Die Gartenstraße ist offen", "Die Hauptstraße wird gebaut"):
         make_memory(bot, content)
