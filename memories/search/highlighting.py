@@ -41,7 +41,7 @@ ARTICLE = re.compile("(?:[وفبك]?ال|و?لل)$")
 ZEROS = (0x660, 0x6F0, 0x966, 0x9E6, 0xE50, 0xED0, 0x1040, 0x17E0)
 # The letters and signs that `memories_folded` replaces or leaves out, once they are small. Accents too: some stems have
 # none, that of Größe is gross.
-PLAIN = BARE | str.maketrans("آأإٱىیکёάέήίόύώϊϋΐΰςșț\u0901", "ااااييكеαεηιουωιυιυσşţ\u0902")
+PLAIN = BARE | str.maketrans("آأإٱىیکёάέήίόύώϊϋΐΰς\u0901", "ااااييكеαεηιουωιυιυσ\u0902")
 DIGITS = [(digit, "".join(chr(zero + digit) for zero in ZEROS)) for digit in range(10)]
 PLAIN |= {ord(other): str(digit) for digit, others in DIGITS for other in others}
 ANY_SCRIPT = str.maketrans({str(digit): f"[{digit}{others}]" for digit, others in DIGITS})
