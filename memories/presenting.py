@@ -5,11 +5,12 @@ from typing import Annotated, Any, NotRequired, cast
 
 from typing_extensions import TypedDict
 
+from instances.models import Instance
 from memories.listing import Listing
 from memories.models import Memory, MemoryVersion
 from memories.role_hints import role_hint
-from memories.search.highlighting import snippet
 from memories.search.hybrid import Found, Hit, Results
+from memories.search.marking import snippets
 from memories.vocabulary import Category, EmbeddingState, Role, Status, Visibility
 from memoryconsole.presenting import Id, When, one_of, when
 
@@ -141,7 +142,7 @@ class HitJson(MemoryJson):
     explain: NotRequired[ExplainJson]
 
 
-def hit_json(hit: Hit, instance: str, *, explain: bool) -> HitJson:
+def hit_json(hit: Hit, instance: str, snippet: str, *, explain: bool) -> HitJson:
     """A hit on an earlier text shows that text, and the memory that has taken its place."""
     memory = memory_json(hit.memory, hit.origin.slug if hit.origin else instance)
     if hit.version:
@@ -151,7 +152,7 @@ def hit_json(hit: Hit, instance: str, *, explain: bool) -> HitJson:
     if hit.origin:
         answer["sharedFrom"] = hit.origin.slug
     answer["score"] = round(found.final, 6)
-    answer["snippet"] = snippet(found.content or hit.memory.content, found.matched)
+    answer["snippet"] = snippet
     if explain:
         answer["explain"] = explain_json(found, is_shared=hit.origin is not None)
     return answer
@@ -179,14 +180,15 @@ def listing_json(listing: Listing, instance: str, *, limit: int, offset: int) ->
     }
 
 
-def found_json(results: Results, instance: str, *, limit: int, offset: int, explain: bool) -> MemoriesJson:
+def found_json(results: Results, instance: Instance, *, limit: int, offset: int, explain: bool) -> MemoriesJson:
+    hits = zip(results.hits, snippets(instance, results.hits), strict=True)
     answer: MemoriesJson = {
         "total": results.total,
         "limit": limit,
         "offset": offset,
         "nextCursor": None,
         "searchMode": results.mode,
-        "memories": [hit_json(hit, instance, explain=explain) for hit in results.hits],
+        "memories": [hit_json(hit, instance.slug, snippet, explain=explain) for hit, snippet in hits],
     }
     if results.reason:
         answer["reason"] = results.reason

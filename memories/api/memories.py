@@ -288,7 +288,7 @@ def _found(scope: Scope, wanted: MemoriesQuery) -> MemoriesJson:
     results = search(scope, wanted.search, wanted, mode=wanted.mode, limit=wanted.limit, offset=wanted.offset)
     note_private_reads(scope, [hit.memory for hit in results.hits])
     part = {"limit": wanted.limit, "offset": wanted.offset}
-    return found_json(results, scope.instance.slug, **part, explain=wanted.explain)
+    return found_json(results, scope.instance, **part, explain=wanted.explain)
 
 
 def saved_json(saved: store.Saved, instance: str) -> SavedJson:

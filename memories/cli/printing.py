@@ -9,10 +9,11 @@ from html import unescape
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+from instances.models import Instance
 from memories.deletion import Receipt
 from memories.models import Memory
-from memories.search.highlighting import snippet
 from memories.search.hybrid import Found, Hit
+from memories.search.marking import snippets
 from memories.vocabulary import Category
 from memoryconsole.counting import counted
 from memoryconsole.terminal import one_line, printable
@@ -113,7 +114,7 @@ def rich_list(memories: Sequence[Memory], *, no_color: bool) -> str:
     return rendered(screen, table)
 
 
-def rich_hits(hits: Sequence[Hit], *, explain: bool, no_color: bool) -> str:
+def rich_hits(instance: Instance, hits: Sequence[Hit], *, explain: bool, no_color: bool) -> str:
     from rich.table import Table
 
     screen = console(no_color)
@@ -121,16 +122,16 @@ def rich_hits(hits: Sequence[Hit], *, explain: bool, no_color: bool) -> str:
     table.add_column("Category", no_wrap=True)
     table.add_column("Score", no_wrap=True)
     table.add_column("Memory, creation time (UTC) and id", ratio=1, overflow="fold")
-    for hit in hits:
-        table.add_row(*_hit_cells(hit, explain))
+    for hit, snippet in zip(hits, snippets(instance, hits), strict=True):
+        table.add_row(*_hit_cells(hit, snippet, explain))
     return rendered(screen, table)
 
 
-def _hit_cells(hit: Hit, explain: bool) -> "tuple[RenderableType, ...]":
+def _hit_cells(hit: Hit, snippet: str, explain: bool) -> "tuple[RenderableType, ...]":
     from rich.text import Text
 
     memory = hit.memory
-    text = _marked(snippet(hit.found.content or memory.content, hit.found.matched))
+    text = _marked(snippet)
     text.append(f"\n{minute(memory.created_at)} {memory.id}", style="dim")
     earlier = [f"version {hit.version.number}, replaced {minute(hit.version.replaced_at)}"] if hit.version else []
     shared = [f"shared by {hit.origin.slug}"] if hit.origin else []

@@ -2,10 +2,10 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from itertools import takewhile
-from typing import TypeAlias
+from itertools import chain, takewhile
+from typing import NamedTuple, TypeAlias
 
 from django.utils.safestring import SafeString
 
@@ -61,10 +61,25 @@ Span: TypeAlias = tuple[int, int]
 """Where something begins and ends."""
 
 
+class Looked(NamedTuple):
+    """A text, and where each of the matched stems stands in it."""
+
+    text: str
+    places: dict[str, list[Span]]
+
+
 def snippet(content: str, matched: Sequence[str]) -> SafeString:
     """About 280 characters around most of the matched stems, as HTML: words in `<mark>`, everything else escaped."""
+    return shown(look(content, matched))
+
+
+def look(content: str, matched: Sequence[str]) -> Looked:
     text = " ".join(content.split())
-    found = _spans(text, matched) if matched else []
+    return Looked(text, _places(text, matched) if matched else {})
+
+
+def shown(looked: Looked) -> SafeString:
+    text, found = looked.text, _spans(looked.places)
     if len(text) <= WINDOW:
         return SafeString(_marked(text, 0, len(text), found))
     start, end = _window(text, found)
@@ -81,10 +96,10 @@ def _marked(text: str, start: int, end: int, spans: Sequence[Span]) -> str:
     return "".join([*parts, text[place:end].translate(ESCAPED)])
 
 
-def _spans(text: str, matched: Sequence[str]) -> list[Span]:
+def _spans(places: Mapping[str, Sequence[Span]]) -> list[Span]:
     """Where the stems are, in order; what overlaps or touches is one."""
     spans: list[Span] = []
-    for start, end in _places(text, matched):
+    for start, end in sorted(chain(*places.values())):
         if spans and start <= spans[-1][1]:
             spans[-1] = (spans[-1][0], max(spans[-1][1], end))
         else:
@@ -92,18 +107,20 @@ def _spans(text: str, matched: Sequence[str]) -> list[Span]:
     return spans
 
 
-def _places(text: str, matched: Sequence[str]) -> list[Span]:
+def _places(text: str, matched: Sequence[str]) -> dict[str, list[Span]]:
     """Words are marked from their beginning to their end; pieces of scripts without spaces wherever they stand.
 
     Looked for one by one: a pattern of all of them takes longer to compile than all the rest of a page of hits.
     """
     letters = _small(text)
-    places = {stem: _standing(stem, text, *letters) for stem in (*matched, *_signed(text, matched))}
+    places = {stem: _standing(stem, text, *letters) for stem in matched}
+    for stem, signed in _signed(text, matched):
+        places[stem] += _standing(signed, text, *letters)
     missing = [stem for stem in matched if not places[stem]]
     if missing and (DOTS.search(letters[0]) or not text.isascii()):
         letters = _bare(*letters)
         places |= {stem: _standing(_bare(*_small(stem))[0], text, *letters) for stem in missing}
-    return sorted(place for found in places.values() for place in found)
+    return places
 
 
 def _standing(stem: str, text: str, small: str, at: Sequence[int]) -> list[Span]:
@@ -119,11 +136,11 @@ def _standing(stem: str, text: str, small: str, at: Sequence[int]) -> list[Span]
     return places
 
 
-def _signed(text: str, matched: Sequence[str]) -> list[str]:
+def _signed(text: str, matched: Sequence[str]) -> list[tuple[str, str]]:
     """As initials and short beginnings are written: UK may be U.K. there, and email e-mail."""
     words = [stem for stem in matched if stem.isalpha()]
-    dotted = [".".join(stem) for stem in words if 1 < len(stem) < 6] if INITIALS.search(text) else []
-    dashed = [f"{stem[:n]}-{stem[n:]}" for stem in words for n in (1, 2)] if DASHED.search(text) else []
+    dotted = [(stem, ".".join(stem)) for stem in words if 1 < len(stem) < 6] if INITIALS.search(text) else []
+    dashed = [(stem, f"{stem[:n]}-{stem[n:]}") for stem in words for n in (1, 2)] if DASHED.search(text) else []
     return [*dotted, *dashed]
 
 

@@ -16,8 +16,8 @@ from memories.audit import note_private_reads
 from memories.filters import Filters
 from memories.models import Memory, MemoryVersion
 from memories.paging import Order, Page
-from memories.search.highlighting import snippet
 from memories.search.hybrid import ONLY_EXCLUDES, Found, Hit, Results, search
+from memories.search.marking import snippets
 from memories.search.query import MAX_CHARACTERS, read_query
 from memories.search.spelling import SAID, looks_like, similar_words
 from memories.search.statement import CONTEXT_WEIGHT, PLAIN_DEPTH, VECTOR_DEPTH
@@ -128,7 +128,7 @@ def search_page(scope: Scope, text: str, filters: Filters, *, number: int, size:
         text=text,
         results=results,
         page=Page([hit.memory for hit in results.hits], number, size, results.total, BY_RANK),
-        hits={hit.memory.id: _shown(hit, is_hybrid=results.mode == "hybrid") for hit in results.hits},
+        hits=_shown_hits(scope, results),
         settings_url=_settings_url(scope.instance) if results.code in KEY_PROBLEMS else "",
         suggested=_suggested(scope, text, results) if number == 1 and not results.corrected else "",
     )
@@ -162,11 +162,15 @@ def _settings_url(instance: Instance) -> str:
     return f"/instances/{instance.slug}/settings#{field}"
 
 
-def _shown(hit: Hit, *, is_hybrid: bool) -> ShownHit:
+def _shown_hits(scope: Scope, results: Results) -> dict[UUID, ShownHit]:
+    hits = zip(results.hits, snippets(scope.instance, results.hits), strict=True)
+    return {hit.memory.id: _shown(hit, snippet, is_hybrid=results.mode == "hybrid") for hit, snippet in hits}
+
+
+def _shown(hit: Hit, snippet: SafeString, *, is_hybrid: bool) -> ShownHit:
     found = hit.found
-    content = found.content or (hit.version or hit.memory).content
     parts = [_placed(found)] if hit.origin else _parts(found, is_hybrid=is_hybrid)
-    return ShownHit(snippet(content, found.matched), hit.version, hit.origin, _words(found.matched), parts)
+    return ShownHit(snippet, hit.version, hit.origin, _words(found.matched), parts)
 
 
 def _placed(found: Found) -> Part:

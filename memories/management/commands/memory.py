@@ -167,16 +167,16 @@ class Command(ConsoleCommand):
         found = search(scope, text, filters, mode=how.mode, limit=how.limit, offset=how.offset)
         if options["json"]:
             part = {"limit": how.limit, "offset": how.offset}
-            self.print_json(found_json(found, scope.instance.slug, **part, explain=options["explain"]))
+            self.print_json(found_json(found, scope.instance, **part, explain=options["explain"]))
             return
         if found.hits:
-            self._print_hits(found.hits, options)
+            self._print_hits(scope, found.hits, options)
         self.complain(*_about_search(scope, found, how))
 
-    def _print_hits(self, hits: Sequence[Hit], options: dict[str, Any]) -> None:
+    def _print_hits(self, scope: Scope, hits: Sequence[Hit], options: dict[str, Any]) -> None:
         if self.stdout.isatty():
             no_color = options["no_color"]
-            self.stdout.write(printing.rich_hits(hits, explain=options["explain"], no_color=no_color))
+            self.stdout.write(printing.rich_hits(scope.instance, hits, explain=options["explain"], no_color=no_color))
         else:
             self.stdout.write(printing.plain_hits(hits, explain=options["explain"]))
 
