@@ -14,8 +14,7 @@ from accounts.events import record_event
 from conversations.models import Conversation
 from instances.models import Embedder, Instance, Organisation, Team, bounds_of
 from memories.deletion import files_of, remove_files
-from memories.embedding.backfill import ask_for_embedding, embed_soon, missing
-from memories.embedding.embedder import model_of
+from memories.embedding.backfill import embed_anew
 from memories.indexing import use_language_soon
 from memories.models import Memory
 from memoryconsole.errors import Invalid, NotAllowed, Taken
@@ -110,19 +109,11 @@ def change_instance(scope: Scope, changes: InstanceChanges) -> Instance:
         # Only these: the worker keeps its own notes in the same row.
         instance.save(update_fields=[*changed, *(["team"] if moved else []), "updated_at"])
         if changed & {"embedder", "openai_key"}:
-            _embed_anew(scope)
+            embed_anew(scope)
         if instance.language != language:
             use_language_soon(scope)
         record_event(scope.actor, "instance changed", instance.slug, fields=sorted(changes.model_fields_set))
     return instance
-
-
-def _embed_anew(scope: Scope) -> None:
-    """With a job to watch where there is something to do: it may take hours, and search changes when it is done."""
-    if model_of(scope.instance) and missing(scope):
-        ask_for_embedding(scope)
-    else:
-        embed_soon(scope)
 
 
 def delete_instance(scope: Scope) -> dict[str, int]:

@@ -18,7 +18,7 @@ from memories.activity import fail_lost, forget_old
 from memories.asking import Unavailable
 from memories.attachments import remove_orphans
 from memories.deletion import purge_expired
-from memories.embedding.backfill import embed_fresh, embed_soon, run_embedding, try_failed_again
+from memories.embedding.backfill import embed_fresh, embed_what_is_left, run_embedding
 from memories.indexing import use_language
 from memories.learning import follow_up
 from memories.learning.episodes import run_episode, tell_quiet_ones
@@ -153,9 +153,7 @@ def use_language_now(instance_id: str) -> None:
 def embed_all_memories(timestamp: int) -> None:
     """Every night, and when a worker starts: whatever still has no vector or is to have one of another model."""
     for instance in Instance.objects.all():
-        scope = Scope(instance, EMBEDDER)
-        try_failed_again(scope)
-        embed_soon(scope)
+        embed_what_is_left(Scope(instance, EMBEDDER))
 
 
 @app.periodic(cron="* * * * *")

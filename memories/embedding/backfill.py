@@ -81,6 +81,24 @@ def _queue(instance: Instance, task: str, lock: str) -> bool:
     return True
 
 
+def embed_anew(scope: Scope) -> None:
+    """With a job to watch where there is something to do: it may take hours, and search changes when it is done."""
+    if model_of(scope.instance) and missing(scope):
+        ask_for_embedding(scope)
+    else:
+        embed_soon(scope)
+
+
+def embed_what_is_left(scope: Scope) -> None:
+    """Of a model that the server was started with nobody has heard yet: embedded anew, unless that is under way."""
+    try_failed_again(scope)
+    unfinished = Job.objects.filter(instance=scope.instance, kind=KIND, state__in=Job.UNFINISHED)
+    if scope.instance.embedding_model != model_of(scope.instance) and not unfinished.exists():
+        embed_anew(scope)
+    else:
+        embed_soon(scope)
+
+
 def ask_for_embedding(scope: Scope, *, limit: int | None = None) -> Job:
     """Somebody wants it now: a job they can watch. What waits for a better moment is tried now too."""
     scope.require_write()

@@ -7,6 +7,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from instances.models import Instance
 from instances.store import InstanceChanges, change_instance
+from memories import jobs
 from memories.embedding.backfill import embed_pending, generation_for, missing, run_embedding
 from memories.embedding.offline import MODEL as OFFLINE
 from memories.models import Job, Memory
@@ -54,6 +55,23 @@ def test_search_goes_on_with_the_old_vectors_until_the_new_ones_are_there(
     assert (hashed.embedding_model, vectors(hashed), missing(scope_of(hashed))) == (SMALL, 10, 0)
     assert find(hashed, "puppy").hits[0].memory.content == "The dog sleeps in the hall"
     assert states(hashed) == {"ready": 10}
+
+
+def test_a_server_started_with_another_model_has_a_job_to_watch(hashed: Instance, settings: Any) -> None:
+    use_api(hashed)
+    embed_pending(scope_of(hashed))
+    Job.objects.all().delete()
+    jobs.embed_all_memories(0)
+    assert not Job.objects.exists(), "nothing is to be done"
+    settings.EMBEDDING_MODEL = LARGE
+    jobs.embed_all_memories(0)
+    jobs.embed_all_memories(0)
+    job = Job.objects.get()
+    assert (job.kind, job.state, job.total, job.actor) == ("embed-memories", "queued", 10, "job embed")
+    jobs.embed_memories(instance_id=str(hashed.id), job_id=str(job.id))
+    job.refresh_from_db()
+    hashed.refresh_from_db()
+    assert (job.state, job.done, hashed.embedding_model) == ("done", 10, LARGE)
 
 
 def test_a_limit_that_is_just_enough_switches(hashed: Instance) -> None:
