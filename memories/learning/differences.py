@@ -20,21 +20,21 @@ SENTENCE_ENDS = ".!?…:"
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+    return frozenset(text.casefold().split())
 
 
 # Not the words that are articles, verbs or anything else in a neighbouring language: one, un, due, once, sei, cent.
 NUMBER_WORDS = {
     "0": "zero null zéro cero",
-    "2": "two zwei deux dos dois twee",
-    "3": "three drei trois tres três drie",
-    "4": "four vier quatre cuatro quattro quatro",
-    "5": "five fünf cinq cinco cinque vijf",
-    "6": "six sechs seis zes",
-    "7": "seven sieben siete sette sete zeven",
-    "8": "eight acht huit ocho otto oito",
-    "9": "nine neun neuf nueve nove negen",
-    "10": "ten zehn dix diez dieci dez tien",
+    "2": "two zwei deux dos dois twee två два две двух dwa dwie dwóch dva dvě iki δύο δυο doi două két kettő kaksi dua",
+    "3": "three drei trois tres três drie tre три трёх трех trzy trzech tři üç τρία τρεις trei három kolme tiga ba",
+    "4": "four vier quatre cuatro quattro quatro fyra четыре четырёх cztery čtyři dört τέσσερα patru négy neljä bốn",
+    "5": "five fünf cinq cinco cinque vijf fem пять пяти pięć pięciu pět beş πέντε cinci öt viisi",
+    "6": "six sechs seis zes шесть шести sześć sześciu šest altı έξι șase kuusi enam sáu",
+    "7": "seven sieben siete sette sete zeven sju syv семь семи siedem sedm yedi επτά εφτά șapte seitsemän bảy",
+    "8": "eight acht huit ocho otto oito åtta åtte восемь восьми osiem osm sekiz οκτώ οχτώ nyolc kahdeksan delapan tám",
+    "9": "nine neun neuf nueve nove negen nio девять девяти dziewięć devět dokuz εννέα εννιά nouă kilenc yhdeksän chín",
+    "10": "ten zehn dix diez dieci dez tien десять десяти dziesięć deset δέκα zece tíz kymmenen sepuluh mười",
     "11": "eleven elf onze undici",
     "12": "twelve zwölf douze doce dodici doze twaalf",
     "20": "twenty zwanzig vingt veinte venti vinte twintig",
@@ -47,32 +47,51 @@ NUMBER_WORDS = {
 }
 # Those of languages that write them with a capital letter are names anyway.
 MONTHS = (
-    "janvier enero gennaio janeiro januari",
-    "février febrero febbraio fevereiro februari",
-    "marzo março maart",
-    "avril abril aprile",
-    "mayo maggio maio mei",
-    "juin junio giugno junho",
-    "juillet julio luglio julho",
-    "août agosto augustus",
-    "septembre septiembre settembre setembro",
-    "octobre octubre ottobre outubro",
-    "novembre noviembre novembro",
-    "décembre diciembre dicembre dezembro",
+    """janvier enero gennaio janeiro januari
+    январь января январе styczeń stycznia styczniu ledna lednu ianuarie""",
+    """février febrero febbraio fevereiro februari
+    февраль февраля феврале luty lutego lutym únor února únoru februarie""",
+    """marzo março maart
+    март марта марте marzec březen března březnu mars martie""",
+    """avril abril aprile
+    апрель апреля апреле kwiecień kwietnia kwietniu duben dubna dubnu april aprilie""",
+    """mayo maggio maio mei
+    май мая мае maj maja maju květen května květnu""",
+    """juin junio giugno junho
+    июнь июня июне czerwiec czerwca czerwcu červen června červnu juni iunie""",
+    """juillet julio luglio julho
+    июль июля июле lipiec lipca lipcu červenec července červenci juli iulie""",
+    """août agosto augustus
+    август августа августе sierpień sierpnia sierpniu srpen srpna srpnu augusti august""",
+    """septembre septiembre settembre setembro
+    сентябрь сентября сентябре wrzesień września wrześniu září september septembrie""",
+    """octobre octubre ottobre outubro
+    октябрь октября октябре październik października październiku říjen října říjnu oktober octombrie""",
+    """novembre noviembre novembro
+    ноябрь ноября ноябре listopad listopada listopadzie listopadu november noiembrie""",
+    """décembre diciembre dicembre dezembro
+    декабрь декабря декабре grudzień grudnia grudniu prosinec prosince prosinci december decembrie""",
 )
 DAYS = (
-    "lundi lunes lunedì segunda maandag",
-    "mardi martes martedì terça dinsdag",
-    "mercredi miércoles mercoledì quarta woensdag",
-    "jeudi jueves giovedì quinta donderdag",
-    "vendredi viernes venerdì sexta vrijdag",
-    "samedi sábado sabato zaterdag",
-    "dimanche domingo domenica zondag",
+    """lundi lunes lunedì segunda maandag
+    måndag mandag понедельник понедельника poniedziałek poniedziałku pondělí pazartesi luni hétfőn""",
+    """mardi martes martedì terça dinsdag
+    tisdag tirsdag вторник вторника wtorek wtorku úterý salı marți kedden""",
+    """mercredi miércoles mercoledì quarta woensdag
+    onsdag среда среду среды środa środę środy středa středu çarşamba miercuri szerdán""",
+    """jeudi jueves giovedì quinta donderdag
+    torsdag четверг четверга czwartek czwartku čtvrtek perşembe joi csütörtökön""",
+    """vendredi viernes venerdì sexta vrijdag
+    fredag пятница пятницу пятницы piątek piątku pátek cuma vineri pénteken""",
+    """samedi sábado sabato zaterdag
+    lördag lørdag суббота субботу субботы sobota sobotę soboty sobotu cumartesi sâmbătă szombaton""",
+    """dimanche domingo domenica zondag
+    söndag søndag воскресенье воскресенья niedziela niedzielę niedzieli neděle neděli pazar duminică vasárnap""",
 )
 FIGURES = {
-    **{word.casefold(): figure for figure, words in NUMBER_WORDS.items() for word in words.split()},
-    **{word: f"month {n}" for n, words in enumerate(MONTHS, start=1) for word in words.split()},
-    **{word: f"day {n}" for n, words in enumerate(DAYS, start=1) for word in words.split()},
+    **{word: figure for figure, words in NUMBER_WORDS.items() for word in _words(words)},
+    **{word: f"month {n}" for n, words in enumerate(MONTHS, start=1) for word in _words(words)},
+    **{word: f"day {n}" for n, words in enumerate(DAYS, start=1) for word in _words(words)},
 }
 
 NEGATIONS = _words(
@@ -86,6 +105,8 @@ NEGATIONS = _words(
     inte ingen inget inga aldrig utan ikke ingenting aldri uden
     nie nigdy nikt nic bez żaden není nejsou nikdy nemá
     не нет ни никогда никто ничего без нельзя
+    nu niciodată fără nimic nimeni không chưa chẳng đừng tidak bukan belum tanpa ei eivät emme ilman nem soha senki
+    δεν μην όχι ποτέ χωρίς κανείς τίποτα nije nisu nisam nikad
     değil yok hiç hayır asla لا ليس لم لن بدون אין לא אל ללא"""
 )
 # Whatever ends, reverses or moves into the past what the rest of the sentence says.
