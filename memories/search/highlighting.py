@@ -32,7 +32,8 @@ BETWEEN, LONG = "[.,_'’ /()-]{0,3}", 7
 # An emoji with its colours, and the others it is one with: a mark inside would take it apart.
 WHOLE_EMOJI = re.compile("(?:[\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff]|\u200d.)*")
 NOT_JOINED = re.compile("(?<!\u200d)")
-REST_WITH_Y = re.compile(rf"[iy]{WORD}*", re.IGNORECASE)
+I_OR_Y = "".join(chr(code) for code in BARE if chr(code).translate(BARE) in "iy")
+REST_WITH_Y = re.compile(rf"[iy{I_OR_Y}]{WORD}*", re.IGNORECASE)
 INITIALS = re.compile(r"\b[^\W\d_]\.[^\W\d_]\.")
 DASHED = re.compile(r"\b[^\W\d_]{1,2}-[^\W\d_]{2}")
 ANYTHING, NOTHING = re.compile(""), re.compile("(?!)")

@@ -20,6 +20,8 @@ from memories.search.hybrid import Hit
 MOST_WORDS = 1_000
 # Its stems are the words themselves.
 UNSTEMMED = "simple"
+# Its stems are in Latin letters, also those of words in Cyrillic ones.
+REWRITTEN = "serbian"
 SPELT = re.compile(rf"{WORD}+")
 STEMS = """
 SELECT word, language, tsvector_to_array(to_tsvector(language::regconfig, memories_folded(word)))
@@ -57,7 +59,8 @@ def _doubtful(looked: Looked, language: str) -> Iterator[Doubtful]:
         return
     for match in SPELT.finditer(looked.text):
         small = match[0].lower().translate(PLAIN)
-        if any(small[0] == stem[0] or (len(stem) > 2 and stem[1:] in small) for stem in missing):
+        alike = any(small[0] == stem[0] or (len(stem) > 2 and stem[1:] in small) for stem in missing)
+        if alike or language == REWRITTEN:
             yield Doubtful(looked, (match[0], language), match.span())
 
 

@@ -33,6 +33,8 @@ def marked(instance: Instance, results: Results) -> list[list[str]]:
         # It leaves one or two letters, with which many words begin.
         ("russian", "Анна пьёт чай каждый час", "чай Анна", ["Анна", "чай"]),
         ("greek", "Τα παιδιά παίζουν πάντα", "παιδιά", ["παιδιά"]),
+        # It writes Latin letters.
+        ("serbian", "Марко пије кафу без шећера", "Marko pije", ["Марко", "пије"]),
         # It takes away what stands before.
         ("indonesian", "Budi menulis surat panjang", "penulis", ["menulis"]),
         ("arabic", "تأخر الطلب بسبب الجمارك", "سبب", ["بسبب"]),
