@@ -14,6 +14,7 @@ from pydantic import ConfigDict, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from memories.asking import unusable
+from memoryconsole.counting import counted
 
 API = "embeddings API"
 Vector: TypeAlias = "array[float]"
@@ -40,7 +41,7 @@ def vectors_in(answer: bytes, number: int) -> list[Vector]:
     data = _ANSWER.validate_json(answer)["data"]
     by_index = {item["index"]: item["embedding"] for item in data}
     if len(data) != number or by_index.keys() != set(range(number)):
-        raise unusable(API, f"{number} vectors were asked for, {len(data)} came or their order is unclear")
+        raise unusable(API, f"of {counted(number, 'vector')} asked for {len(data)} came, or their order is unclear")
     vectors = [_numbers(by_index[index]) for index in range(number)]
     for vector in vectors:
         if not _is_ordinary(vector):
