@@ -30,9 +30,9 @@ from memories.models import Memory
 from memories.role_hints import role_hint
 from memories.search.sharing import find_own_or_shared
 from memories.search.similar import similar
-from memories.store import change, find_memory, save
+from memories.store import change, credentials_in, find_memory, save
 from memories.tags import known_tags
-from memories.versions import history
+from memories.versions import VERSIONED, history
 from memories.vocabulary import EmbeddingState, Role
 from memoryconsole.counting import counted
 from memoryconsole.errors import Conflict, Invalid
@@ -118,14 +118,14 @@ def memory_edit(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse
     is_outdated = False
     if request.method == "POST" and form.is_valid() and (changes := form.changes()):
         try:
-            change(scope, id, changes, seen=parse_datetime(request.POST.get("seen", "")))
+            changed = change(scope, id, changes, seen=parse_datetime(request.POST.get("seen", "")))
         except Invalid as problem:
             add_problem(form, problem)
         except Conflict as problem:
             is_outdated = problem.code == "changed_meanwhile"
             form.add_error(None if is_outdated else "key", problem.detail)
         else:
-            messages.success(request, "Saved. The earlier version is kept in its history.")
+            messages.success(request, _saved(memory, changed) + _redacted(credentials_in(changes)))
             return redirect(f"/memory/{id}?{request.GET.urlencode()}")
     context = {"form": form, "memory": memory, "is_outdated": is_outdated, "back": request.GET.urlencode()}
     return render(request, "memories/edit.html", context)
@@ -230,6 +230,14 @@ def _suggested(scope: Scope) -> dict[str, Any]:
     """What the form offers to choose from."""
     recent = Conversation.objects.filter(instance=scope.instance).order_by("-last_message_at", "-id")[:50]
     return {"conversations": list(recent), "tags": known_tags(scope)}
+
+
+def _saved(before: Memory, after: Memory) -> str:
+    """Tags, for example, leave no version behind."""
+    if after.updated_at == before.updated_at:
+        return "Nothing was changed."
+    leaves_version = any(getattr(after, name) != getattr(before, name) for name in VERSIONED)
+    return "Saved. The earlier version is kept in its history." if leaves_version else "Saved."
 
 
 def _redacted(kinds: object) -> str:

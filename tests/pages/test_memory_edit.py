@@ -64,9 +64,25 @@ def test_a_minor_correction(alice: Client, support: Instance, why: str, kept: st
 
 def test_a_save_without_changes_leaves_no_version(alice: Client, support: Instance) -> None:
     memory = make_memory(support, "As it was", occurredAt="2026-05-12T15:00:00Z")
-    assert alice.post(url(memory), filled(memory)).status_code == 302
+    response = alice.post(url(memory), filled(memory), follow=True)
+    assert "Nothing was changed." in response.content.decode()
     assert not MemoryVersion.objects.exists()
     assert Memory.objects.get(instance=support).updated_at == memory.updated_at
+
+
+def test_what_leaves_no_version_promises_none(alice: Client, support: Instance) -> None:
+    memory = make_memory(support, "Demo on Monday")
+    page = alice.post(url(memory), filled(memory, tags="demo"), follow=True).content.decode()
+    assert "Saved." in page
+    assert "earlier version is kept" not in page
+    assert not MemoryVersion.objects.exists()
+
+
+def test_credentials_that_were_replaced_are_told(alice: Client, support: Instance) -> None:
+    memory = make_memory(support, "Demo on Monday")
+    response = alice.post(url(memory), filled(memory, content="password: hunter2secret"), follow=True)
+    assert "kept in its history. Credentials in it were replaced" in response.content.decode()
+    assert Memory.objects.get(instance=support).content == "password: [redacted password]"
 
 
 # When summer time ends the clock shows an hour twice; when it begins it skips one.
