@@ -27,7 +27,7 @@ from memoryconsole.errors import Conflict, Invalid, NotFound
 from memoryconsole.finding import find_among
 from memoryconsole.ids import uuid7, uuid7_at
 from memoryconsole.reading import columns_of, filled, rows_found
-from memoryconsole.scrub import scrub_all
+from memoryconsole.scrub import scrub, scrub_all
 from memoryconsole.turns import wait_for_turn
 
 SCRUBBED = ("content", "summary", "tags", "evidence", "supersede_reason")
@@ -79,7 +79,8 @@ def _save(scope: Scope, draft: MemoryDraft, memory: Memory, redacted: list[str])
             code="key_taken",
             extra={"memory": holder},
         )
-    reason = draft.supersede_reason or "saved again under the same key"
+    given_reason, in_reason = scrub(draft.supersede_reason)
+    reason, redacted = given_reason or "saved again under the same key", [*redacted, *in_reason]
     if draft.dedupe == "create":
         _supersede(scope, holder, memory, reason)
         return Saved(memory, "created", redacted)
@@ -145,7 +146,7 @@ def change(scope: Scope, raw_id: object, changes: MemoryChanges, *, seen: dateti
                 raise Conflict(CHANGED_MEANWHILE, code="changed_meanwhile")
             if not fields.keys().isdisjoint({"key", "owner"}):
                 expiry.release_keys(scope, [fields.get("key", memory.key)])
-            apply(scope, memory, fields, Cause(changes.supersede_reason))
+            apply(scope, memory, fields, Cause(scrub(changes.supersede_reason)[0]))
     except IntegrityError as error:
         links.check_fields(scope, fields)
         if KEY_TAKEN not in str(error):
@@ -279,7 +280,7 @@ def content_hash(content: str) -> bytes:
 
 def credentials_in(changes: MemoryChanges) -> list[str]:
     """The kinds of credentials that `change` will not store."""
-    return scrub_fields(changes.changed_fields())
+    return scrub_fields({**changes.changed_fields(), "supersede_reason": changes.supersede_reason})
 
 
 def scrub_fields(fields: dict[str, Any]) -> list[str]:

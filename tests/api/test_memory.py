@@ -105,6 +105,12 @@ def test_change_redacts_credentials(api: Caller, support: Instance) -> None:
     assert answer.json["memory"]["content"] == "[redacted AWS key]"
 
 
+def test_change_redacts_credentials_in_its_reason(api: Caller, support: Instance) -> None:
+    given = {"content": "Ann has a new key", "supersedeReason": "AKIAABCDEFGHIJKLMNOP was revoked"}
+    assert api.patch(url(make_memory(support)), given).json["redacted"] == ["AWS key"]
+    assert MemoryVersion.objects.get().reason == "[redacted AWS key] was revoked"
+
+
 def test_change_to_a_taken_key(api: Caller, support: Instance) -> None:
     make_memory(support, key="drink")
     memory = make_memory(support, "Ann likes tea", key="food")

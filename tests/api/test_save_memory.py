@@ -153,6 +153,17 @@ def test_credentials_are_not_stored(api: Caller) -> None:
     assert Memory.objects.get().content == "The key is [redacted API key]"
 
 
+@pytest.mark.parametrize("dedupe", ["update", "create"])
+def test_credentials_are_not_stored_in_a_reason(api: Caller, dedupe: str) -> None:
+    save(api, key="drink")
+    reason = "AKIAABCDEFGHIJKLMNOP was revoked"
+    answer = save(api, key="drink", content="Ann likes coffee", dedupe=dedupe, supersedeReason=reason)
+    assert answer.json["redacted"] == ["AWS key"]
+    kept = [version.reason for version in MemoryVersion.objects.all()]
+    kept += [memory.supersede_reason for memory in Memory.objects.filter(status="superseded")]
+    assert kept == ["[redacted AWS key] was revoked"]
+
+
 def test_limits_are_inclusive(api: Caller) -> None:
     assert save(api, content="x" * 32_000, importance=1).status == 201
     assert save(api, content="😀" * 32_000, importance=10).status == 201
