@@ -156,6 +156,8 @@ class SettingsForm(forms.Form):
         super().__init__(data, initial=values | (typed or {}), auto_id="%s")
         self.shown = json.dumps(values)
         set_choices(self, "language", [(name, name) for name in languages()])
+        if instance.openai_key_last4:
+            self.fields["openai_key"].label = "Replace the key"
         if not is_superadmin:
             del self.fields["team"], self.fields["organisation"]
 

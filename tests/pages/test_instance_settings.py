@@ -104,6 +104,30 @@ def test_a_key_is_kept_secret_and_takes_the_warning_away(alice: Client, support:
     assert "no OpenAI or Azure key reaches this instance" in alice.get(URL).content.decode()
 
 
+def test_a_key_is_replaced_where_there_is_one(alice: Client, support: Instance) -> None:
+    assert "Replace the key</label>" not in alice.get(URL).content.decode()
+    alice.post(URL, filled(support, openai_key=GOOD_KEY))
+    assert "Replace the key</label>" in alice.get(URL).content.decode()
+
+
+@pytest.mark.parametrize("key", ["", GOOD_KEY])
+@pytest.mark.parametrize(
+    ("embedder", "says"),
+    [
+        ("offline", "Search uses offline vectors, with a key or without."),
+        ("azure", "is not used until “Embeddings by” is changed."),
+    ],
+)
+def test_where_search_does_not_use_the_key_the_page_says_so(
+    alice: Client, support: Instance, embedder: str, says: str, key: str
+) -> None:
+    assert says not in alice.get(URL).content.decode()
+    alice.post(URL, filled(support, embedder=embedder, openai_key=key))
+    page = alice.get(URL).content.decode()
+    assert says in page
+    assert "search finds meaning as well as words" not in page
+
+
 @pytest.mark.parametrize("limit", ["12", "many"])
 def test_removing_the_key_neither_saves_nor_loses_what_else_was_typed(
     alice: Client, support: Instance, limit: str
