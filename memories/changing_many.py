@@ -19,7 +19,12 @@ SET_AT_ONCE = frozenset({"category", "role", "importance", "pinned"})
 
 
 def change_many(
-    scope: Scope, ids: Sequence[UUID], fields: dict[str, Any], *, add_tag: str = "", remove_tag: str = ""
+    scope: Scope,
+    ids: Sequence[UUID],
+    fields: dict[str, Any],
+    *,
+    add_tags: Sequence[str] = (),
+    remove_tags: Sequence[str] = (),
 ) -> int:
     """The same change for many memories, all or none; those that are like that already stay as they are."""
     scope.require_write()
@@ -27,10 +32,10 @@ def change_many(
     with transaction.atomic():
         for start in range(0, len(ids), 500):
             held = list(locked(scope, ids[start : start + 500]))
-            done = [*_set_all(scope, held, fields), *_tag_all(scope, held, add_tag, remove_tag)]
+            done = [*_set_all(scope, held, fields), *_tag_all(scope, held, add_tags, remove_tags)]
             changed += dict.fromkeys(done)
         if changed:
-            named = sorted(fields) + (["tags"] if add_tag or remove_tag else [])
+            named = sorted(fields) + (["tags"] if add_tags or remove_tags else [])
             audit.record(scope, "changed", changed, fields=named)
     return len(changed)
 
@@ -52,7 +57,7 @@ def _set_all(scope: Scope, memories: Sequence[Memory], fields: dict[str, Any]) -
     return ids
 
 
-def _tag_all(scope: Scope, memories: Sequence[Memory], add: str, remove: str) -> list[UUID]:
+def _tag_all(scope: Scope, memories: Sequence[Memory], add: Sequence[str], remove: Sequence[str]) -> list[UUID]:
     """As few statements, although a tag is among the words that a memory is found by. It leaves no version."""
     differing = []
     for memory in memories:
@@ -79,10 +84,9 @@ WHERE m.instance_id = %(instance)s AND m.id = new.id
 """
 
 
-def _tagged(memory: Memory, add: str, remove: str) -> list[str]:
-    tags = [tag for tag in memory.tags if tag != remove]
-    if add and add not in tags:
-        tags.append(add)
+def _tagged(memory: Memory, add: Sequence[str], remove: Sequence[str]) -> list[str]:
+    tags = [tag for tag in memory.tags if tag not in remove]
+    tags += [tag for tag in add if tag not in tags]
     if len(tags) > max(MAX_TAGS, len(memory.tags)):
         raise Invalid({"tag": [f"A memory has at most {MAX_TAGS} tags, and one of these has as many."]})
     return tags

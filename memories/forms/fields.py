@@ -81,6 +81,11 @@ class SuggestedInput(forms.TextInput):
         return context
 
 
+def typed_tags(typed: str) -> list[str]:
+    """Several at once are separated by commas, wherever tags are typed."""
+    return [tag.strip() for tag in typed.split(",")]
+
+
 class TagEditor(forms.Widget):
     """Each tag is a box that can be unticked, and beside them is room for more. Works without scripts."""
 
@@ -92,7 +97,7 @@ class TagEditor(forms.Widget):
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[str]:
         """The boxes that are ticked and what was typed, at commas."""
-        typed = [tag.strip() for tag in data.get(name, "").split(",")]
+        typed = typed_tags(data.get(name, ""))
         return list(dict.fromkeys(tag for tag in [*data.getlist(f"kept_{name}"), *typed] if tag))
 
 

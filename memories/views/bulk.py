@@ -16,8 +16,9 @@ from memories.changing_many import change_many
 from memories.deletion import delete_matching, delete_memories, not_as_many, parts_of
 from memories.draft import MemoryChanges
 from memories.filters import Filters, readable
+from memories.forms.fields import typed_tags
 from memories.listing import ids_matching
-from memories.views.editing import said
+from memories.views.editing import read_tags, said
 from memories.views.listing import filters_in, list_url, same_url
 from memories.views.searching import text_in
 from memoryconsole.counting import counted
@@ -95,11 +96,11 @@ def _ask(request: ConsoleRequest, scope: Scope, selection: Selection) -> HttpRes
 
 def _change(request: ConsoleRequest, scope: Scope, selection: Selection, action: str) -> None:
     try:
-        fields, tag = _wanted(request, action)
+        fields, tags = _wanted(request, action)
         ids = _there(scope, selection)
         if selection.filters is not None and len(ids) != selection.expected:
             raise not_as_many(len(ids), selection.expected, "Nothing was changed.")
-        changed = change_many(scope, ids, fields, **tag)
+        changed = change_many(scope, ids, fields, **tags)
     except (Invalid, Conflict) as problem:
         messages.error(request, problem.detail)
     else:
@@ -124,16 +125,18 @@ def _gone(selection: Selection, there: list[UUID]) -> str:
     return f"{n:,} of the selected {'is' if n == 1 else 'are'} not there any more." if n > 0 else ""
 
 
-def _wanted(request: ConsoleRequest, action: str) -> tuple[dict[str, Any], dict[str, str]]:
+def _wanted(request: ConsoleRequest, action: str) -> tuple[dict[str, Any], dict[str, list[str]]]:
     """The change that was asked for, checked like any other."""
     value = request.POST.get(action, "")
     if action in {"pin", "unpin"}:
         return {"pinned": action == "pin"}, {}
     if action in {"tag", "untag"}:
-        tags = read(MemoryChanges, {"tags": [request.POST.get("tag", "")]}).tags
+        typed = request.POST.get("tag", "")
+        # A program may have made a tag with a comma in it, and that can be removed as well.
+        tags = read_tags(typed_tags(typed) if action == "tag" else [typed, *typed_tags(typed)])
         if not tags:
             raise Invalid({"tag": [f"Enter the tag to {'add' if action == 'tag' else 'remove'}."]})
-        return {}, {"add_tag" if action == "tag" else "remove_tag": tags[0]}
+        return {}, {"add_tags" if action == "tag" else "remove_tags": tags}
     if action in {"category", "importance", "role"}:
         return read(MemoryChanges, {action: value}).changed_fields(), {}
     raise Invalid({"action": [NOTHING_CHOSEN]})

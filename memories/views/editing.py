@@ -24,6 +24,7 @@ from memories.embedding.embedder import model_of
 from memories.embedding.offline import MODEL as OFFLINE
 from memories.filters import readable
 from memories.forms.editing import MemoryForm, values_of
+from memories.forms.fields import typed_tags
 from memories.history import steps
 from memories.links import messages_of
 from memories.models import Memory
@@ -163,11 +164,11 @@ def memory_role(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse
 @require_POST
 @about_instance
 def memory_tags(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
-    """Add a tag, or remove one with a click."""
+    """Add tags, or remove one with a click."""
     error = ""
     try:
-        add, remove = (_tag(request.POST.get(name, "")) for name in ("tag", "untag"))
-        change_many(scope, [find_memory(scope, id).id], {}, add_tag=add, remove_tag=remove)
+        add, remove = read_tags(typed_tags(request.POST.get("tag", ""))), read_tags([request.POST.get("untag", "")])
+        change_many(scope, [find_memory(scope, id).id], {}, add_tags=add, remove_tags=remove)
     except Invalid as problem:
         error = problem.errors.popitem()[1][0]
     if not wants_fragment(request):
@@ -194,8 +195,8 @@ def memory_delete(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
     return render_part(request, "memories/delete.html", "question", context)
 
 
-def _tag(raw: str) -> str:
-    return "".join(read(MemoryChanges, {"tags": [raw]}).tags or [])
+def read_tags(raw: list[str]) -> list[str]:
+    return read(MemoryChanges, {"tags": raw}).tags or []
 
 
 def said(receipt: Receipt) -> str:

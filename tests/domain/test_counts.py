@@ -100,8 +100,8 @@ def test_deleting_an_instance_takes_its_counters_along() -> None:
 def test_a_value_and_a_tag_together_are_one_change(bot: Instance) -> None:
     both, tag_alone = make_memory(bot, category="fact"), make_memory(bot, category="decision")
     ids = [both.id, tag_alone.id]
-    assert change_many(scope_of(bot), ids, {"category": "decision"}, add_tag="vip") == 2
+    assert change_many(scope_of(bot), ids, {"category": "decision"}, add_tags=["vip"]) == 2
     changed = Memory.objects.filter(instance=bot).values_list("category", "tags")
     assert list(changed) == [("decision", ["vip"])] * 2
     assert list(Chunk.objects.values_list("category", "about")) == [("decision", "vip")] * 2
-    assert change_many(scope_of(bot), ids, {"category": "decision"}, add_tag="vip") == 0
+    assert change_many(scope_of(bot), ids, {"category": "decision"}, add_tags=["vip"]) == 0

@@ -185,7 +185,7 @@ def test_another_language_cuts_all_of_it_some_at_a_time(
 
 WAYS: dict[str, Callable[[Instance, list[UUID]], object]] = {
     "category": lambda bot, ids: change_many(scope_of(bot), ids, {"category": "decision"}),
-    "tag": lambda bot, ids: change_many(scope_of(bot), ids, {}, add_tag="vip"),
+    "tag": lambda bot, ids: change_many(scope_of(bot), ids, {}, add_tags=["vip"]),
     "language": lambda bot, ids: indexing.use_language(scope_of(bot)),
 }
 
@@ -380,7 +380,7 @@ def test_without_a_model_nothing_is_queued() -> None:
 def test_a_change_of_tags_asks_for_no_vectors(bot: Instance) -> None:
     memory = make_memory(bot, "One")
     finish_queued()
-    change_many(scope_of(bot), [memory.id], {}, add_tag="new")
+    change_many(scope_of(bot), [memory.id], {}, add_tags=["new"])
     assert queued() == []
     update(memory, content="Two")
     assert len(queued()) == 1

@@ -65,6 +65,15 @@ def test_a_tag_is_removed_from_the_selected(alice: Client, support: Instance) ->
     assert "Enter the tag to remove." in alice.post(BULK, sent, follow=True).content.decode()
 
 
+def test_several_tags_are_added_and_removed_at_once(alice: Client, support: Instance) -> None:
+    memories = [make_memory(support, tags=["a", "a, b"]), make_memory(support)]
+    sent = {"ids": ids(*memories), "action": "tag", "tag": "a, b"}
+    assert "Changed 2 memories." in alice.post(BULK, sent, follow=True).content.decode()
+    assert sorted(values(support, "tags")) == [["a", "a, b", "b"], ["a", "b"]]
+    alice.post(BULK, {**sent, "action": "untag"})
+    assert values(support, "tags") == [[], []]
+
+
 def test_a_memory_has_at_most_so_many_tags(alice: Client, support: Instance) -> None:
     memories = [make_memory(support), make_memory(support, tags=[f"t{n}" for n in range(32)])]
     sent = {"ids": ids(*memories), "action": "tag", "tag": "one more"}

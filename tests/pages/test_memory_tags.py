@@ -37,6 +37,12 @@ def test_a_tag_is_added_once(alice: Client, support: Instance) -> None:
     assert tags(memory) == ["tea", "office"]
 
 
+def test_several_tags_are_separated_by_commas(alice: Client, support: Instance) -> None:
+    memory = make_memory(support, tags=["tea"])
+    alice.post(url(memory), {"tag": "office, tea,, vip "})
+    assert tags(memory) == ["tea", "office", "vip"]
+
+
 def test_htmx_gets_the_tags_alone(alice: Client, support: Instance) -> None:
     memory = make_memory(support, tags=["tea"])
     html = alice.post(url(memory), {"tag": "<b>"}, headers={"HX-Request": "true"}).content.decode()
