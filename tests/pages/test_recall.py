@@ -9,7 +9,7 @@ from accounts.models import User
 from instances.models import Instance
 from memories.embedding.backfill import embed_pending
 from memories.models import Recall
-from tests.factories import make_instance, make_memories, make_memory, scope_of
+from tests.factories import make_instance, make_memories, make_memory, make_procedure, scope_of
 
 pytestmark = pytest.mark.django_db
 
@@ -48,6 +48,15 @@ def test_the_modes(alice, support):
     assert "Newest memories" in ask(alice, "Something nobody ever said")
     Instance.objects.filter(pk=support.pk).update(memory_enabled=False)
     assert "Memory is off" in ask(alice, "Anything")
+
+
+def test_a_procedure_alone_is_something_to_tell(alice, support):
+    assert "There is nothing to tell yet." in ask(alice, "Refund an order")
+    make_procedure(support, "Refund an order")
+    page = ask(alice, "Refund an order")
+    assert "[PROCEDURE] [Refund an order]" in block(page)
+    assert "There is nothing to tell yet." not in page
+    assert "No memory: a procedure or a summary is all there is to tell." in page
 
 
 def test_by_words_and_meaning(alice, support):
