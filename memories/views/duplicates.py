@@ -32,9 +32,10 @@ KINDS: dict[str, tuple[str, Kind | None]] = {
 @require_GET
 @about_instance
 def duplicate_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+    # First of all: what a search has found is there when it says that it is done.
+    job = Job.objects.filter(instance=scope.instance, kind=KIND).order_by("-id").first()
     groups = duplicates.groups_of_pairs(scope, _kind(request))
     page, n_pairs = _page(request, groups), duplicates.count_pairs(scope, _kind(request))
-    job = Job.objects.filter(instance=scope.instance, kind=KIND).order_by("-id").first()
     context = {
         "page": page,
         "clusters": duplicates.clusters(scope, groups[page.start - 1 : page.end] if groups else []),

@@ -38,15 +38,26 @@ def test_looking(alice: Client, support: Instance) -> None:
     job = Job.objects.get()
     assert (job.kind, job.payload, job.actor) == ("find-duplicates", {"threshold": 0.85}, "user alice")
     assert "waiting for the worker" in html
-    assert 'hx-trigger="every 3s"' in html
+    assert 'hx-trigger="every 3s" hx-swap="outerHTML" hx-target="#duplicates"' in html
+    assert "Nothing found so far" in html
     Job.objects.update(state="running", done=3, total=10)
     fragment = alice.get(LIST, headers=HTMX).content.decode()
     assert '<progress id="pairing-progress" value="3" max="10">' in fragment
     Job.objects.update(state="done", done=10, finished_at=job.created_at)
     fragment = alice.get(LIST, headers=HTMX).content.decode()
     assert "every 3s" not in fragment
-    assert "Show what was found" in fragment
-    assert "No two memories say nearly the same" in page(alice)
+    assert "No two memories say nearly the same" in fragment
+    assert "Show what was found" not in fragment
+
+
+def test_while_looking_what_is_shown_already_stays(alice: Client, support: Instance, pair: DuplicatePair) -> None:
+    ask_for_pairs(scope_of(support))
+    assert 'hx-select="#pairing" hx-target="this"' in page(alice)
+    Job.objects.update(state="done", done=10, finished_at=Job.objects.get().created_at)
+    polled = alice.get(LIST, headers={**HTMX, "HX-Target": "pairing"}).content.decode()
+    assert "Show what was found" in polled
+    paged = alice.get(LIST, headers={**HTMX, "HX-Target": "duplicates-page"}).content.decode()
+    assert "Show what was found" not in paged
 
 
 def test_without_vectors_it_does_not_say_that_nothing_is_alike(alice: Client, support: Instance) -> None:
