@@ -91,6 +91,11 @@ def test_marks_become_golden_queries_that_can_be_run(console: Console, page: Pag
     result = page.get_by_role("status").filter(has_text="Recall@k")
     expect(result).to_be_visible()
     expect(page.get_by_text("missed: Refunds above fifty euros")).not_to_have_count(0)
+    title, figure = result.locator("thead th").nth(1).bounding_box(), result.locator("td").first.bounding_box()
+    assert title
+    assert figure
+    assert (title["x"], title["width"]) == (figure["x"], figure["width"])
+    assert result.locator(".table-wrap").evaluate("part => part.scrollWidth - part.clientWidth") == 0
     assert problems(page) == []
     page.get_by_role("button", name="Save this setting").click()
     expect(page.get_by_text("The settings are saved.")).to_be_visible()
