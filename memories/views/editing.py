@@ -50,17 +50,26 @@ VERSIONS = 3
 @about_instance
 def memory_new(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     form = MemoryForm(request.POST or None, initial=_asked_for(request.GET), **_suggested(scope))
+    holder = None
     if request.method == "POST" and form.is_valid() and (draft := form.draft()):
         try:
             saved = save(scope, draft)
         except Invalid as problem:
             add_problem(form, problem)
-        except Conflict:
+        except Conflict as problem:
             form.add_error("key", "Another memory has this key. Correct that one instead, or choose another key.")
+            holder = problem.extra.get("memory")
+            note_private_reads(scope, [holder] if holder else [])
         else:
             messages.success(request, "Saved. The assistant can use it on its next turn." + _redacted(saved.redacted))
             return redirect(_list_url(request, scope))
-    context = {"form": form, "warnings": warnings_for(scope.instance), "list_url": _list_url(request, scope)}
+    context = {
+        "form": form,
+        "holder": holder,
+        "warnings": warnings_for(scope.instance),
+        "list_url": _list_url(request, scope),
+        "back": request.GET.urlencode(),
+    }
     return render(request, "memories/new.html", context)
 
 

@@ -120,16 +120,21 @@ def test_a_conversation_of_another_instance_is_no_source(alice: Client, support:
 
 
 def test_a_key_that_is_taken_changes_nothing(alice: Client, support: Instance) -> None:
-    make_memory(support, "the first", key="renewal")
+    first = make_memory(support, "the first", key="renewal")
     html = alice.post(URL, form(key="renewal")).content.decode()
     assert "Another memory has this key." in html
+    assert ">the first</p>" in html
+    assert f'<a href="/memory/{first.id}/edit?instance=support-bot">Correct it</a>' in html
     assert Memory.objects.get(instance=support).content == "the first"
 
 
 def test_a_key_of_somebody_elses_private_memory_does_not_open_it(alice: Client, support: Instance) -> None:
     private = make_memory(support, "Bob is ill.", key="health", owner="bob", visibility="private")
     sent = form(key="health", owner="bob", supersede_reason="out of date")
-    assert "Another memory has this key." in alice.post(URL, sent).content.decode()
+    html = alice.post(URL, sent).content.decode()
+    assert "Another memory has this key." in html
+    assert "Bob is ill." not in html
+    assert str(private.id) not in html
     private.refresh_from_db()
     assert (private.content, private.visibility) == ("Bob is ill.", "private")
     assert not MemoryVersion.objects.exists()
