@@ -111,6 +111,15 @@ class MembershipsForm(forms.Form):
             MembershipRow(each, each.slug in members, each.slug in team, each.slug in org) for each in self.instances
         ]
 
+    def clean(self) -> None:
+        """What was ticked and would not count is said; what is ticked still of a membership that ends goes with it."""
+        idle: set[str] = set()
+        for name in ("read_team", "read_org"):
+            idle |= {*self.cleaned_data.get(name, [])} - {*self.cleaned_data.get("members", []), *self.initial[name]}
+        if idle:
+            reason = "Only a member of {} reads further there: tick “Member” too, or untick the rest of the row."
+            self.add_error("members", reason.format(" and ".join(sorted(idle))))
+
     def grants(self) -> list[Grant]:
         """Reading further counts only where the person is a member."""
         chosen = self.cleaned_data

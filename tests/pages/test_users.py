@@ -54,8 +54,17 @@ def test_a_password_that_was_made_is_shown_once(superadmin: Client, client: Clie
 
 
 def test_reading_further_counts_only_for_members(superadmin: Client, support: Instance) -> None:
-    make(superadmin, read_org=["support-bot"])
+    page = make(superadmin, read_org=["support-bot"]).content.decode()
+    assert "Only a member of support-bot reads further there" in page
+    assert not User.objects.filter(username="dora").exists()
     assert not Membership.objects.exists()
+
+
+def test_a_membership_ends_with_what_it_let_read(superadmin: Client, alice: Client, support: Instance) -> None:
+    Membership.objects.update(read_team=True)
+    person = User.objects.get(username="alice")
+    superadmin.post(f"/users/{person.id}", {"is_active": "on", "read_team": ["support-bot"]})
+    assert not Membership.objects.filter(user=person).exists()
 
 
 @pytest.mark.parametrize(
