@@ -50,14 +50,22 @@ def console(request: HttpRequest) -> dict[str, Any]:
         if user.is_superadmin or not link.for_superadmins
     ]
     section = next((link for link in NAVIGATION if link.name == name and link.has_instance), None)
-    # From the settings of one instance the picker leads to those of another.
-    picked = "/instances/settings" if name == "instances" and instance else "/memory"
     theme = request.COOKIES.get("theme", "")
     return {
         "instances": instances,
         "instance": instance,
         "picked_id": instance.id if instance else user.last_instance_id,
+        "picker_path": _same_page(request) if instance else "/memory",
         "navigation": links,
-        "section": section or Link(name, "", "", picked),
+        "section": section or Link(name, "", "", "/memory"),
         "theme": theme if theme in {"light", "dark"} else "",
     }
+
+
+def _same_page(request: HttpRequest) -> str:
+    """Where the picker leads: to the same page of another instance; from a page about one thing to its list."""
+    name, match = request.path.split("/")[1], request.resolver_match
+    if name == "instances":
+        return "/instances/settings"
+    is_everywhere = request.method == "GET" and match is not None and not match.kwargs
+    return request.path if is_everywhere else f"/{name}"

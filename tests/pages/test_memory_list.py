@@ -286,6 +286,20 @@ def test_a_user_sees_only_their_instances_in_the_picker(alice: Client, support: 
     assert User.objects.get(username="alice").last_instance == support
 
 
+@pytest.mark.parametrize("path", ["/memory", "/memory/new", "/memory/review", "/recall/log", "/procedures/new"])
+def test_the_picker_leads_to_the_same_page_of_another_instance(alice: Client, support: Instance, path: str) -> None:
+    assert f'<form class="picker" method="get" action="{path}">' in text(alice, f"{path}?instance=support-bot")
+
+
+def test_the_picker_leads_from_one_memory_to_the_list(alice: Client, support: Instance) -> None:
+    memory = make_memory(support, "here")
+    picker = '<form class="picker" method="get" action="/memory">'
+    assert picker in text(alice, f"/memory/{memory.id}?instance=support-bot")
+    question = alice.post("/memory/bulk?instance=support-bot", {"ids": [str(memory.id)], "action": "delete"})
+    assert picker in question.content.decode()
+    assert picker in text(alice, "/keys")
+
+
 def test_what_is_pinned_comes_first(alice: Client, support: Instance) -> None:
     make_memory(support, "Old and pinned", pinned=True, category="fact")
     make_memory(support, "Newer and pinned", pinned=True)
