@@ -37,12 +37,17 @@ class ShownJob:
 
     @property
     def title(self) -> str:
-        return KINDS.get(self.job.kind, self.job.kind)
+        return "Check an import" if self.is_check else KINDS.get(self.job.kind, self.job.kind)
 
     @property
     def is_import(self) -> bool:
         """Its progress is counted in bytes."""
         return self.job.kind == uploads.KIND
+
+    @property
+    def is_check(self) -> bool:
+        """Of an import that nobody has confirmed: nothing is stored."""
+        return self.is_import and bool(self.job.payload.get("dryRun"))
 
     @property
     def is_unfinished(self) -> bool:
@@ -53,9 +58,10 @@ class ShownJob:
         """What came of it, leaving out what did not."""
         if self.is_import:
             report = self.job.payload.get("report", {})
-            names = IMPORTED | {"created": "to be created"} if self.job.payload.get("dryRun") else IMPORTED
+            names = IMPORTED | {"created": "to be created"} if self.is_check else IMPORTED
             return [(n, names[name]) for name in names if (n := report.get(name, 0))]
-        return [(n, name) for name in COUNTED if (n := self.job.result.get(name, 0))]
+        counted = [(n, name) for name in COUNTED if (n := self.job.result.get(name, 0))]
+        return [(n, name.removesuffix("s") if n == 1 else name) for n, name in counted]
 
     @property
     def duration(self) -> str:

@@ -141,7 +141,14 @@ def test_an_import_says_what_came_of_it(alice: Client, support: Instance) -> Non
     assert "2 created, 1 already there, 1 with problems" in html
     assert "7,402" not in html
     Job.objects.update(payload={"report": report, "dryRun": True})
-    assert "2 to be created" in page(alice, f"{PAGE}&kind=import-memories")
+    html = page(alice, f"{PAGE}&kind=import-memories")
+    assert "2 to be created" in html
+    assert ">Check an import</a>" in html
+
+
+def test_a_search_for_duplicates_says_what_it_found(alice: Client, support: Instance) -> None:
+    learn(support, kind="find-duplicates", result={"duplicates": 1, "conflicts": 2})
+    assert "1 duplicate, 2 conflicts" in page(alice)
 
 
 def test_a_failed_import_cannot_be_tried_again(alice: Client, support: Instance) -> None:
