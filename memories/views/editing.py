@@ -62,12 +62,12 @@ def memory_new(request: ConsoleRequest, scope: Scope) -> HttpResponse:
             note_private_reads(scope, [holder] if holder else [])
         else:
             messages.success(request, "Saved. The assistant can use it on its next turn." + _redacted(saved.redacted))
-            return redirect(_list_url(request, scope))
+            return redirect(came_from(request, scope))
     context = {
         "form": form,
         "holder": holder,
         "warnings": warnings_for(scope.instance),
-        "list_url": _list_url(request, scope),
+        "list_url": came_from(request, scope),
         "back": request.GET.urlencode(),
     }
     return render(request, "memories/new.html", context)
@@ -92,7 +92,7 @@ def memory_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
         "has_provider": bool(model_of(scope.instance)),
         "known_tags": known_tags(scope),
         "hint": role_hint(memory.content, memory.role),
-        "list_url": _list_url(request, scope),
+        "list_url": came_from(request, scope),
         "back": request.GET.urlencode(),
     }
     return render(request, "memories/detail.html", context)
@@ -116,7 +116,7 @@ def _similar(scope: Scope, memory: Memory) -> list[tuple[Memory, float]]:
 def _shared_detail(request: ConsoleRequest, scope: Scope, memory: Memory, origin: Instance) -> HttpResponse:
     """To read only; whoever may open the instance it comes from can change it there."""
     may_open = instances_of(scope.actor).filter(id=origin.id).exists()
-    context = {"memory": memory, "origin": origin, "may_open": may_open, "list_url": _list_url(request, scope)}
+    context = {"memory": memory, "origin": origin, "may_open": may_open, "list_url": came_from(request, scope)}
     return render(request, "memories/shared.html", context)
 
 
@@ -137,7 +137,13 @@ def memory_edit(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse
         else:
             messages.success(request, _saved(memory, changed) + _redacted(credentials_in(changes)))
             return redirect(f"/memory/{id}?{request.GET.urlencode()}")
-    context = {"form": form, "memory": memory, "is_outdated": is_outdated, "back": request.GET.urlencode()}
+    context = {
+        "form": form,
+        "memory": memory,
+        "is_outdated": is_outdated,
+        "list_url": came_from(request, scope),
+        "back": request.GET.urlencode(),
+    }
     return render(request, "memories/edit.html", context)
 
 
@@ -146,7 +152,7 @@ def memory_edit(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse
 def memory_pin(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
     memory = change(scope, id, MemoryChanges(pinned=request.POST.get("pinned") == "true"))
     if not wants_fragment(request):
-        return redirect(_list_url(request, scope))
+        return redirect(came_from(request, scope))
     return render(request, "memories/list.html#pin", {"memory": memory, "back": request.GET.urlencode()})
 
 
@@ -194,11 +200,11 @@ def memory_delete(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
     memory = find_memory(scope, id)
     if request.method == "POST":
         messages.success(request, said(delete_memory(scope, id)))
-        return redirect(_list_url(request, scope))
+        return redirect(came_from(request, scope))
     context = {
         "memory": memory,
         "parts": parts_of(scope, [memory.id]),
-        "list_url": _list_url(request, scope),
+        "list_url": came_from(request, scope),
         "back": request.GET.urlencode(),
     }
     return render_part(request, "memories/delete.html", "question", context)
@@ -224,7 +230,7 @@ def said(receipt: Receipt) -> str:
     return f"Deleted {what}{' with ' + ', '.join(parts) if parts else ''}. {rest}"
 
 
-def _list_url(request: ConsoleRequest, scope: Scope) -> str:
+def came_from(request: ConsoleRequest, scope: Scope) -> str:
     """The list the reader came from, always of the instance this page is about."""
     query = QueryDict(request.GET.get("back", ""), mutable=True)
     query["instance"] = scope.instance.slug

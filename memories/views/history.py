@@ -12,6 +12,7 @@ from accounts.pages import ConsoleRequest, about_instance, page_number, render_p
 from memories.history import history_page, steps
 from memories.models import Memory
 from memories.store import find_memory, restore
+from memories.views.editing import came_from
 from memories.vocabulary import Review, Status
 from memoryconsole.errors import NotFound
 
@@ -33,6 +34,7 @@ def memory_history(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespo
         "memory": memory,
         "page": page,
         "steps": steps(scope, memory, page.rows),
+        "list_url": came_from(request, scope),
         "back": request.GET.urlencode(),
     }
     return render_part(request, "memories/history.html", "history", context)

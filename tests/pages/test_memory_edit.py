@@ -166,6 +166,15 @@ def test_bad_input_changes_nothing(alice: Client, support: Instance) -> None:
     assert not MemoryVersion.objects.exists()
 
 
+@pytest.mark.parametrize("page", ["", "/edit", "/history", "/delete"])
+def test_every_page_of_a_memory_leads_back_to_the_list_it_was_opened_from(
+    alice: Client, support: Instance, page: str
+) -> None:
+    memory = make_memory(support, "Demo on Monday")
+    html = alice.get(f"/memory/{memory.id}{page}?instance=support-bot&back=search%3Ddemo%26page%3D2").content.decode()
+    assert '<a href="/memory?search=demo&amp;page=2&amp;instance=support-bot">Memory</a>' in html
+
+
 def test_strangers_cannot_edit(mallory: Client, support: Instance) -> None:
     memory = make_memory(support, "Original")
     assert mallory.post(url(memory), filled(memory, content="Hacked")).status_code == 404
