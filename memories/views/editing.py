@@ -152,7 +152,9 @@ def memory_edit(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse
 def memory_pin(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
     memory = change(scope, id, MemoryChanges(pinned=request.POST.get("pinned") == "true"))
     if not wants_fragment(request):
-        return redirect(came_from(request, scope))
+        # On its own page the reader stays there; in the list without scripts, in the list.
+        stays = "stay" in request.POST
+        return redirect(f"/memory/{id}?{request.GET.urlencode()}" if stays else came_from(request, scope))
     return render(request, "memories/list.html#pin", {"memory": memory, "back": request.GET.urlencode()})
 
 

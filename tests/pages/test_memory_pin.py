@@ -21,6 +21,15 @@ def test_pin_and_unpin(alice: Client, support: Instance) -> None:
     assert not MemoryVersion.objects.exists()
 
 
+def test_on_its_own_page_the_reader_stays_there(alice: Client, support: Instance) -> None:
+    memory = make_memory(support)
+    page = f"/memory/{memory.id}?instance=support-bot&back=category%3Dgeneral"
+    assert '<input type="hidden" name="stay" value="yes">' in alice.get(page).content.decode()
+    response = alice.post(page.replace("?", "/pin?"), {"pinned": "true", "stay": "yes"})
+    assert response["Location"] == page
+    assert Memory.objects.get(instance=support).pinned
+
+
 def test_htmx_gets_the_button_alone(alice: Client, support: Instance) -> None:
     memory = make_memory(support, "hello")
     html = alice.post(
