@@ -170,6 +170,9 @@ def test_what_one_may_not_see_stays_marked(alice, support, refund):
 
 def test_deleting_a_golden_query_leaves_the_memories(alice, support, refund):
     row = save_golden(scope_of(support), GoldenDraft(query=QUESTION, expected=[refund.id]))
+    question = page_of(alice).split('aria-label="Delete this golden query"')[1].split("</details>")[0]
+    assert f'action="/recall/golden/{row.id}/delete?instance=support-bot"' in question
+    assert "Its marks go with it, not the memories." in question
     assert alice.get(f"/recall/golden/{row.id}/delete?instance=support-bot").status_code == 405
     alice.post(f"/recall/golden/{row.id}/delete?instance=support-bot")
     assert not GoldenQuery.objects.exists()
