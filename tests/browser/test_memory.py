@@ -171,6 +171,14 @@ def test_delete_one_from_its_row(console: Console, page: Page) -> None:
     assert console.api("GET", f"/memories?instanceId={slug}")["total"] == 1
 
 
+def test_a_page_can_be_selected_on_a_phone(console: Console, page: Page) -> None:
+    slug = console.instance("phone-bot", *facts(3))
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"/memory?instance={slug}")
+    page.get_by_text("Select this page").click()
+    expect(page.get_by_text("3 selected")).to_be_visible()
+
+
 def test_bulk_delete_lists_what_goes_first(console: Console, page: Page) -> None:
     slug = console.instance("bulk-bot", *facts(30), {"content": "Stays", "category": "event"})
     page.goto(f"/memory?instance={slug}&category=fact")
