@@ -132,7 +132,8 @@ def procedure_new(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         except Invalid as problem:
             form.add(problem)
         else:
-            messages.success(request, f"Saved “{procedure.name}”. It is offered whenever its trigger fits.")
+            fitting = "trigger" if procedure.trigger else "name"
+            messages.success(request, f"Saved “{procedure.name}”. It is offered whenever its {fitting} fits.")
             return redirect(f"/procedures?instance={scope.instance.slug}")
     return _shown(request, form)
 

@@ -75,9 +75,11 @@ def test_write_one(alice: Client, support: Instance) -> None:
     assert steps_in(alice.get(NEW)) == [""]
     sent = {"name": "Refund", "trigger": "money back", "steps": ["Look", " ", "Pay"], "do": "save"}
     response = alice.post(NEW, sent, follow=True)
-    assert "Saved “Refund”" in html(response)
+    assert "Saved “Refund”. It is offered whenever its trigger fits." in html(response)
     procedure = Procedure.objects.get(instance=support)
     assert (procedure.name, procedure.trigger, procedure.steps) == ("Refund", "money back", ["Look", "Pay"])
+    without = alice.post(NEW, {"name": "Greet", "steps": ["Wave"], "do": "save"}, follow=True)
+    assert "Saved “Greet”. It is offered whenever its name fits." in html(without)
 
 
 @pytest.mark.parametrize(
