@@ -1,8 +1,6 @@
 """`/api/v1/conversations`: what was said."""
 
-from datetime import datetime
 from typing import Annotated
-from uuid import UUID
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -24,7 +22,7 @@ from conversations.store import (
 from conversations.working_memory import context_of
 from memories.draft import Name, Short
 from memories.filters import Given
-from memories.paging import name_of_list, read_cursor_as, write_cursor
+from memories.paging import name_of_list, part_of_list
 from memoryconsole.endpoints import Endpoint, Nothing, Paging, body, query
 from memoryconsole.inputs import read
 from memoryconsole.presenting import Id, When, one_of, when
@@ -113,13 +111,12 @@ class Conversations(Endpoint):
         conditions = wanted.conditions()
         rows = conversations_of(scope).filter(**conditions)
         name = name_of_list("conversations", scope.instance.id, conditions)
-        after = read_cursor_as(wanted.cursor, name, datetime.fromisoformat, UUID) if wanted.cursor else None
-        found, more = RECENT.part_of(rows, after=after, offset=wanted.offset, limit=wanted.limit)
+        found, following = part_of_list(rows, RECENT, name, **wanted.place)
         answer: ConversationsJson = {
             "total": rows.count(),
             "limit": wanted.limit,
             "offset": wanted.offset,
-            "nextCursor": write_cursor(name, RECENT.key_of(found[-1])) if more else None,
+            "nextCursor": following,
             "conversations": [conversation_json(row, scope.instance.slug) for row in found],
         }
         return Response(answer)
@@ -152,15 +149,14 @@ class OneConversation(Endpoint):
         wanted = read(Paging, data)
         conversation = find_conversation(scope, id)
         name = name_of_list("messages", scope.instance.id, {"conversation": conversation.id})
-        after = read_cursor_as(wanted.cursor, name, int) if wanted.cursor else None
         rows = messages_of(scope, conversation)
-        found, more = SPOKEN.part_of(rows, after=after, offset=wanted.offset, limit=wanted.limit)
+        found, following = part_of_list(rows, SPOKEN, name, **wanted.place)
         answer: TranscriptJson = {
             "conversation": conversation_json(conversation, scope.instance.slug),
             "total": conversation.message_count,
             "limit": wanted.limit,
             "offset": wanted.offset,
-            "nextCursor": write_cursor(name, SPOKEN.key_of(found[-1])) if more else None,
+            "nextCursor": following,
             "messages": [message_json(message) for message in found],
         }
         return Response(answer)

@@ -18,7 +18,7 @@ from memories.embedding.backfill import find_job
 from memories.filters import Given
 from memories.learning import follow_up
 from memories.models import Job
-from memories.paging import Order, Page, name_of_list, page_of, read_cursor, write_cursor
+from memories.paging import Order, Page, name_of_list, page_of, part_of_list
 from memories.review import pairing
 from memories.transfer import uploads
 from memoryconsole.errors import Conflict
@@ -82,9 +82,7 @@ def part_of_jobs(
 ) -> tuple[list[Job], str | None]:
     """For programs: some of them from a place in the list, and the cursor of what follows."""
     name = name_of_list("jobs", scope.instance.id, filters.model_dump())
-    after = (read_cursor(cursor, name),) if cursor else None
-    found, more = NEWEST.part_of(jobs(scope, filters), after=after, offset=offset, limit=limit)
-    return found, write_cursor(name, (found[-1].id,)) if more else None
+    return part_of_list(jobs(scope, filters), NEWEST, name, limit=limit, offset=offset, cursor=cursor)
 
 
 def is_busy(scope: Scope) -> bool:

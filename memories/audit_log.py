@@ -19,7 +19,7 @@ from accounts.access import Scope
 from memories.draft import Name
 from memories.filters import Given
 from memories.models import AuditEntry
-from memories.paging import Order, name_of_list, read_cursor, write_cursor
+from memories.paging import Order, name_of_list, part_of_list
 from memoryconsole.connections import release_connection
 from memoryconsole.ids import first_id_at
 from memoryconsole.inputs import Input, Moment, Text
@@ -92,10 +92,8 @@ def list_entries(scope: Scope, filters: AuditFilters, *, limit: int, cursor: str
     rows = rows.annotate(first_ids=_First("memory_ids", ids))
     asked = filters.model_dump(include=set(AuditFilters.model_fields))
     name = name_of_list("audit", scope.instance.id, asked)
-    after = (read_cursor(cursor, name),) if cursor else None
-    found, more = NEWEST.part_of(rows, after=after, offset=0, limit=limit)
-    entries = [Entry(row, vars(row)["memories"], vars(row)["first_ids"]) for row in found]
-    return Entries(entries, write_cursor(name, (found[-1].id,)) if more else None)
+    found, following = part_of_list(rows, NEWEST, name, limit=limit, cursor=cursor)
+    return Entries([Entry(row, vars(row)["memories"], vars(row)["first_ids"]) for row in found], following)
 
 
 class _First(Func):

@@ -15,7 +15,7 @@ from memories.days import EACH_DAY, Day, by_day
 from memories.filters import Filters, matching
 from memories.milestones import milestone_finder
 from memories.models import Memory
-from memories.paging import Order, Page, name_of_list, page_of, read_cursor, write_cursor
+from memories.paging import Order, Page, name_of_list, page_of, part_of_list
 from memories.vocabulary import Category
 
 ON_TOP = 10
@@ -155,14 +155,10 @@ def pinned_on_top(scope: Scope, filters: Filters) -> list[Memory]:
 def list_from(scope: Scope, filters: Filters, *, limit: int, offset: int = 0, cursor: str = "") -> Listing:
     """The API's list, newest first: by offset near the beginning, by cursor at any depth."""
     name = name_of_list("memories", scope.instance.id, filters.narrowing())
-    after = (read_cursor(cursor, name),) if cursor else None
-    found, more = ORDERS["newest"].part_of(matching(scope, filters), after=after, offset=offset, limit=limit)
+    rows = matching(scope, filters)
+    found, following = part_of_list(rows, ORDERS["newest"], name, limit=limit, offset=offset, cursor=cursor)
     note_private_reads(scope, found)
-    return Listing(
-        memories=found,
-        total=count(scope, filters).under(filters),
-        next_cursor=write_cursor(name, (found[-1].id,)) if more else None,
-    )
+    return Listing(memories=found, total=count(scope, filters).under(filters), next_cursor=following)
 
 
 def ids_matching(scope: Scope, filters: Filters) -> list[UUID]:

@@ -171,15 +171,28 @@ def _column(model: type[Model], name: str) -> "Field[Any, Any]":
 def _read_anchor(anchor: str, order: Order, model: type[Model], size: int) -> Place | None:
     """An anchor only saves time: one that makes no sense is the same as none."""
     number, *parts = anchor.split("~")
-    if not number.isdecimal() or len(number) > 12 or len(parts) != len(order.columns):
+    if not number.isdecimal() or len(number) > 12:
         return None
     try:
-        key = tuple(_column(model, name).clean(part, None) for name, part in zip(order.columns, parts, strict=True))
-    except ValidationError:
+        key = _read_key(parts, order, model)
+    except (ValidationError, ValueError):
         return None
     if any(isinstance(part, datetime) and is_naive(part) for part in key):
         return None
     return Place((int(number) - 1) * size, key)
+
+
+def _read_key(parts: Sequence[str], order: Order, model: type[Model]) -> Key:
+    return tuple(_column(model, name).clean(part, None) for name, part in zip(order.columns, parts, strict=True))
+
+
+def part_of_list(
+    rows: QuerySet[Row], order: Order, list_name: str, *, limit: int, offset: int = 0, cursor: str = ""
+) -> tuple[list[Row], str | None]:
+    """For programs: `limit` rows from a place in the list, and the cursor of what follows them."""
+    after = _read_cursor(cursor, list_name, order, rows.model) if cursor else None
+    found, more = order.part_of(rows, after=after, offset=offset, limit=limit)
+    return found, write_cursor(list_name, order.key_of(found[-1])) if more else None
 
 
 def name_of_list(kind: str, instance_id: UUID, filters: Mapping[str, Any]) -> str:
@@ -193,18 +206,11 @@ def write_cursor(list_name: str, key: Key) -> str:
     return signing.dumps([str(part) for part in key], salt=f"cursor of {list_name}")
 
 
-def read_cursor(cursor: str, list_name: str) -> UUID:
-    """The id a cursor of this list stands after."""
-    id: UUID = read_cursor_as(cursor, list_name, UUID)[0]
-    return id
-
-
-def read_cursor_as(cursor: str, list_name: str, *kinds: Callable[[str], Any]) -> Key:
-    """The key a cursor of this list stands after, each part read by its kind."""
+def _read_cursor(cursor: str, list_name: str, order: Order, model: type[Model]) -> Key:
+    """The key a cursor of this list stands after."""
     try:
-        parts = signing.loads(cursor, salt=f"cursor of {list_name}")
-        return tuple(kind(part) for kind, part in zip(kinds, parts, strict=True))
-    except (signing.BadSignature, ValueError, TypeError):
+        return _read_key(signing.loads(cursor, salt=f"cursor of {list_name}"), order, model)
+    except (signing.BadSignature, ValidationError, ValueError, TypeError):
         raise Invalid({"cursor": [NOT_OF_THIS_LIST]}) from None
 
 

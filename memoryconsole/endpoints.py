@@ -1,7 +1,7 @@
 """What the views of the API are made from, and how they take their input out of a request."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 from urllib.parse import parse_qsl
 
 from django.conf import settings
@@ -46,6 +46,12 @@ class Slice(Input):
     offset: Annotated[Number, Field(ge=0, le=10_000)] = 0
 
 
+class Place(TypedDict):
+    limit: int
+    offset: int
+    cursor: str
+
+
 class Paging(Slice):
     """A part of a long list: `offset` near its beginning, or the `nextCursor` of the answer before at any depth."""
 
@@ -57,6 +63,11 @@ class Paging(Slice):
         if cursor and info.data.get("offset"):
             raise ValueError("Send offset or cursor, not both.")
         return cursor
+
+    @property
+    def place(self) -> Place:
+        """Which part it is, as whoever makes the list wants to know it."""
+        return {"limit": self.limit, "offset": self.offset, "cursor": self.cursor}
 
 
 def body(request: Request) -> dict[str, Any]:

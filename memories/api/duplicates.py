@@ -71,9 +71,7 @@ class Duplicates(Endpoint):
         data = query(request)
         scope = open_named(request, data)
         wanted = read(DuplicatesQuery, data)
-        found, following = duplicates.part_of_pairs(
-            scope, wanted.kind, limit=wanted.limit, offset=wanted.offset, cursor=wanted.cursor
-        )
+        found, following = duplicates.part_of_pairs(scope, wanted.kind, **wanted.place)
         answer: PairsJson = {
             "total": duplicates.open_pairs(scope, wanted.kind).count(),
             "limit": wanted.limit,

@@ -89,7 +89,7 @@ class Jobs(Endpoint):
         scope = open_named(request, data)
         wanted = read(JobsQuery, data)
         filters = wanted.filters()
-        found, following = part_of_jobs(scope, filters, limit=wanted.limit, offset=wanted.offset, cursor=wanted.cursor)
+        found, following = part_of_jobs(scope, filters, **wanted.place)
         answer: JobsJson = {
             "total": jobs(scope, filters).count(),
             "limit": wanted.limit,

@@ -139,7 +139,7 @@ class Memories(Endpoint):
         wanted = read(MemoriesQuery, data)
         if wanted.search:
             return Response(_found(scope, wanted))
-        listing = list_from(scope, wanted, limit=wanted.limit, offset=wanted.offset, cursor=wanted.cursor)
+        listing = list_from(scope, wanted, **wanted.place)
         return Response(listing_json(listing, scope.instance.slug, limit=wanted.limit, offset=wanted.offset))
 
     @documented(

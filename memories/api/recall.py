@@ -11,7 +11,7 @@ from accounts.api_authentication import open_named
 from memories.audit import note_private_reads
 from memories.draft import Name
 from memories.filters import Given
-from memories.paging import Order, name_of_list, read_cursor, write_cursor
+from memories.paging import Order, name_of_list, part_of_list
 from memories.recall.log import account_in, find_recall, recalls_of
 from memories.recall.presenting import (
     FullLoggedJson,
@@ -96,13 +96,12 @@ class Recalls(Endpoint):
         conditions = wanted.conditions()
         rows = recalls_of(scope).filter(**conditions)
         name = name_of_list("recalls", scope.instance.id, conditions)
-        after = (read_cursor(wanted.cursor, name),) if wanted.cursor else None
-        found, more = NEWEST.part_of(rows.defer("explanation"), after=after, offset=wanted.offset, limit=wanted.limit)
+        found, following = part_of_list(rows.defer("explanation"), NEWEST, name, **wanted.place)
         answer: RecallsJson = {
             "total": rows.count(),
             "limit": wanted.limit,
             "offset": wanted.offset,
-            "nextCursor": write_cursor(name, (found[-1].id,)) if more else None,
+            "nextCursor": following,
             "recalls": [logged_json(row, scope.instance.slug) for row in found],
         }
         return Response(answer)

@@ -91,9 +91,7 @@ class Reviews(Endpoint):
         data = query(request)
         scope = open_named(request, data)
         wanted = read(ReviewsQuery, data)
-        found, following = inbox.part_waiting(
-            scope, wanted.why, limit=wanted.limit, offset=wanted.offset, cursor=wanted.cursor
-        )
+        found, following = inbox.part_waiting(scope, wanted.why, **wanted.place)
         answer: ReviewsJson = {
             "total": inbox.waiting(scope, wanted.why).count(),
             "limit": wanted.limit,

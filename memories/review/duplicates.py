@@ -15,7 +15,7 @@ from memories.diff import Diff, diff
 from memories.filters import readable
 from memories.learning.differences import differences
 from memories.models import LISTED, DuplicatePair, Memory
-from memories.paging import Order, name_of_list, read_cursor_as, write_cursor
+from memories.paging import Order, name_of_list, part_of_list
 from memories.review.merging import merge, narrower_visibility
 from memories.vocabulary import Visibility
 from memoryconsole.errors import Conflict, NotFound
@@ -87,9 +87,8 @@ def part_of_pairs(
 ) -> tuple[list[Likeness], str | None]:
     """For programs: some of them from a place in the list, nearest first, and the cursor of what follows."""
     name = name_of_list("pairs", scope.instance.id, {"kind": kind})
-    after = read_cursor_as(cursor, name, float, UUID) if cursor else None
-    found, more = NEAREST.part_of(open_pairs(scope, kind), after=after, offset=offset, limit=limit)
-    following = write_cursor(name, (found[-1].cosine, found[-1].id)) if more else None
+    rows = open_pairs(scope, kind)
+    found, following = part_of_list(rows, NEAREST, name, limit=limit, offset=offset, cursor=cursor)
     return likenesses(scope, found), following
 
 

@@ -21,7 +21,7 @@ from memories.draft import MemoryChanges
 from memories.filters import readable
 from memories.learning.differences import differences
 from memories.models import Memory
-from memories.paging import Order, Page, name_of_list, page_of, read_cursor, write_cursor
+from memories.paging import Order, Page, name_of_list, page_of, part_of_list
 from memories.review.merging import merge, narrower_visibility
 from memories.review.pairing import remember_both
 from memories.search.similar import cosines
@@ -97,9 +97,7 @@ def part_waiting(
 ) -> tuple[list[Memory], str | None]:
     """For programs: some of them from a place in the list, and the cursor of what follows."""
     name = name_of_list("waiting", scope.instance.id, {"why": why})
-    after = (read_cursor(cursor, name),) if cursor else None
-    found, more = NEWEST.part_of(waiting(scope, why), after=after, offset=offset, limit=limit)
-    return found, write_cursor(name, (found[-1].id,)) if more else None
+    return part_of_list(waiting(scope, why), NEWEST, name, limit=limit, offset=offset, cursor=cursor)
 
 
 def reasons(scope: Scope, memories: Sequence[Memory]) -> list[Waiting]:

@@ -14,7 +14,7 @@ from conversations.store import conversations_by_id
 from memories.draft import Name
 from memories.filters import Unset
 from memories.models import Recall
-from memories.paging import Order, name_of_list, read_cursor, write_cursor
+from memories.paging import Order, name_of_list, part_of_list
 from memories.recall.log import recalls_of
 from memories.views.recalling import MODES
 from memoryconsole.errors import Invalid
@@ -39,16 +39,15 @@ class LogFilters(Input):
 @about_instance
 def recall_log(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     filters, problem = _filters(request)
-    name = name_of_list("recall log", scope.instance.id, filters.model_dump(exclude={"after"}))
     try:
-        after = (read_cursor(filters.after, name),) if filters.after else None
-    except Invalid:
-        after = None
-    rows, more = NEWEST.part_of(_matching(scope, filters), after=after, offset=0, limit=SIZE)
+        rows, older = _part(scope, filters)
+    except Invalid:  # a place in another log: this one from its beginning
+        filters = filters.model_copy(update={"after": ""})
+        rows, older = _part(scope, filters)
     context = {
         "rows": [(row, MODES[row.search_mode]) for row in rows],
-        "older": write_cursor(name, (rows[-1].id,)) if more else "",
-        "is_first": after is None,
+        "older": older,
+        "is_first": not filters.after,
         "filters": filters,
         "problem": problem,
         "conversations": conversations_by_id(scope, [row.conversation_id for row in rows]),
@@ -63,6 +62,11 @@ def _filters(request: ConsoleRequest) -> tuple[LogFilters, Invalid | None]:
         return read(LogFilters, {name: request.GET[name] for name in names if name in request.GET}), None
     except Invalid as problem:
         return LogFilters(), problem
+
+
+def _part(scope: Scope, filters: LogFilters) -> tuple[list[Recall], str | None]:
+    name = name_of_list("recall log", scope.instance.id, filters.model_dump(exclude={"after"}))
+    return part_of_list(_matching(scope, filters), NEWEST, name, limit=SIZE, cursor=filters.after)
 
 
 def _matching(scope: Scope, filters: LogFilters) -> QuerySet[Recall]:
