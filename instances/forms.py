@@ -4,11 +4,10 @@ import json
 from typing import Any, cast
 
 from django import forms
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.http import QueryDict
 
-from instances.models import Embedder, Instance
+from instances.models import Embedder, Instance, bounds_of
 from instances.store import InstanceChanges, InstanceDraft, languages
 from memoryconsole.forms import set_choices, verbatim
 from memoryconsole.inputs import read
@@ -44,8 +43,7 @@ class NewInstanceForm(forms.Form):
 def _number(name: str, label: str, says: str) -> forms.Field:
     """A number as the model defines it, with its limits and its default in the help."""
     column = cast("models.Field[float, float]", Instance._meta.get_field(name))
-    low = next(each.limit_value for each in column.validators if isinstance(each, MinValueValidator))
-    high = next(each.limit_value for each in column.validators if isinstance(each, MaxValueValidator))
+    low, high = bounds_of(name)
     is_float = isinstance(column, models.FloatField)
     widget = forms.NumberInput(attrs={"min": low, "max": high, "step": 0.01 if is_float else 1})
     kind = forms.FloatField if is_float else forms.IntegerField

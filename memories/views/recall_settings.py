@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db.models import FloatField
 from django.http import QueryDict
 
-from instances.models import Instance
+from instances.models import Instance, bounds_of
 from memories.recall.request import RecallSettings
 from memoryconsole.errors import Invalid
 from memoryconsole.inputs import snake_name
@@ -48,8 +47,7 @@ def knobs_for(instance: Instance, query: QueryDict, problem: Invalid | None = No
 def _knob(instance: Instance, name: str, typed: str, problem: Invalid | None) -> Knob:
     label, says, slider_high = KNOBS[name]
     column: Any = Instance._meta.get_field(f"recall_{snake_name(name)}")
-    low = next(each.limit_value for each in column.validators if isinstance(each, MinValueValidator))
-    high = next(each.limit_value for each in column.validators if isinstance(each, MaxValueValidator))
+    low, high = bounds_of(column.name)
     saved = f"{getattr(instance, column.name):g}"
     return Knob(
         name=name,
