@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
+from django.http import HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_GET
@@ -14,14 +14,15 @@ from accounts.pages import ConsoleRequest, about_instance, render_part
 from memories.audit_log import AuditFilters, Entries, Format, export, known, list_entries
 from memories.filters import readable
 from memories.forms.filtering import in_readers_zone
+from memories.transfer.exporting import CONTENT_TYPES
 from memoryconsole.errors import Invalid
+from memoryconsole.files import download
 from memoryconsole.inputs import read
 
 SHOWN = 50
 IDS_SHOWN = 3
 MOMENTS = ("createdAfter", "createdBefore")
 FILTERS = ("actor", "action", "memoryId", *MOMENTS)
-FORMATS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
 ACTIONS = {
     "created": "Created",
     "changed": "Changed",
@@ -66,8 +67,7 @@ def audit_export(request: ConsoleRequest, scope: Scope) -> HttpResponseBase:
         return redirect(f"/audit?{_query(scope, given)}")
     format: Format = "jsonl" if request.GET.get("format") == "jsonl" else "csv"
     name = f"{scope.instance.slug}-audit-{timezone.localdate():%Y-%m-%d}.{format}"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
-    return StreamingHttpResponse(export(scope, filters, format), content_type=FORMATS[format], headers=headers)
+    return download(export(scope, filters, format), name=name, content_type=CONTENT_TYPES[format])
 
 
 def _given(query: QueryDict) -> dict[str, str]:

@@ -94,6 +94,7 @@ def test_export_as_csv_has_a_line_per_memory(alice: Client, support: Instance, s
     make_memory(sales)
     response = alice.get("/audit/export?instance=support-bot&format=csv")
     assert response.headers["Content-Disposition"].startswith('attachment; filename="support-bot-audit-')
+    assert "no-store" in response.headers["Cache-Control"]
     rows = list(csv.DictReader(io.StringIO(text(response))))
     assert [row["action"] for row in rows] == ["deleted", "created", "created", "created"]
     assert {row["memoryId"] for row in rows} == {str(memory.id) for memory in memories}
