@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, ticked, wants_fragment
 from conversations.store import conversations_by_id
+from memories.audit import note_private_reads
 from memories.forms.reviewing import MergeForm, ReviewForm
 from memories.models import Memory
 from memories.review import inbox
@@ -79,7 +80,8 @@ def review_bulk(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         n = inbox.approve_many(scope, chosen)
         messages.success(request, f"Approved {counted(n, 'memory', 'memories')}.{_not_there(len(chosen) - n)}")
     elif action == "reject" and not request.POST.get("confirmed"):
-        rows = inbox.waiting(scope).filter(id__in=chosen).order_by("-id")
+        rows = list(inbox.waiting(scope).filter(id__in=chosen).order_by("-id"))
+        note_private_reads(scope, rows)
         return render(request, "memories/review_reject.html", {"memories": rows, "list_url": _list_url(request)})
     elif action == "reject":
         receipt = inbox.reject(scope, chosen)

@@ -196,6 +196,13 @@ def test_so_is_a_recall_of_the_past(superadmin: Client, support: Instance, page:
     assert noted() == {memory.id}
 
 
+def test_so_is_what_is_to_be_rejected(superadmin: Client, support: Instance) -> None:
+    memory = make_waiting(support, "Bob's secret text", visibility="private", owner="bob")
+    chosen = {"action": "reject", "ids": [str(memory.id)]}
+    assert "secret text" in text(superadmin.post("/memory/review/bulk?instance=support-bot", chosen))
+    assert noted() == {memory.id}
+
+
 def test_so_is_what_a_golden_query_expects(superadmin: Client, support: Instance) -> None:
     memory = private(support)
     mark(scope_of(support), query="What is it?", user_id="bob", raw_memory_id=memory.id, expected=True)
