@@ -9,6 +9,7 @@ from instances.providers import provider_for
 @dataclass(frozen=True, slots=True)
 class Warning:
     code: str
+    title: str
     message: str
     link: str
 
@@ -31,7 +32,7 @@ def _unreadable(instance: Instance) -> list[Warning]:
     if not instance.has_unreadable_key:
         return []
     message = UNREADABLE.format(instance.openai_key_last4)
-    return [Warning("unreadable_key", message, f"/instances/{instance.slug}/settings#openai-key")]
+    return [Warning("unreadable_key", "Unreadable OpenAI key", message, _setting(instance, "openai-key"))]
 
 
 def _out_of_reach(instance: Instance) -> list[Warning]:
@@ -39,9 +40,13 @@ def _out_of_reach(instance: Instance) -> list[Warning]:
     if not instance.memory_enabled or (provider and provider.chat_model):
         return []
     if provider:
-        return [Warning("no_chat_deployment", NO_CHAT, f"/instances/{instance.slug}/settings#openai-key")]
+        return [Warning("no_chat_deployment", "No deployment for chat", NO_CHAT, _setting(instance, "openai-key"))]
     field = "openai-key" if instance.embedder != Embedder.AZURE else "embedder"
-    return [Warning("no_openai_key", _no_key(instance), f"/instances/{instance.slug}/settings#{field}")]
+    return [Warning("no_openai_key", "No OpenAI key", _no_key(instance), _setting(instance, field))]
+
+
+def _setting(instance: Instance, field: str) -> str:
+    return f"/instances/{instance.slug}/settings#{field}"
 
 
 def _no_key(instance: Instance) -> str:

@@ -264,6 +264,7 @@ def test_strangers_find_nothing(mallory: Client, client: Client, support: Instan
 def test_azure_without_a_deployment_for_chat_is_warned_about(alice: Client, support: Instance, settings: Any) -> None:
     settings.AZURE_OPENAI_ENDPOINT, settings.AZURE_OPENAI_API_KEY = "https://azure.example", "key"
     assert "AZURE_OPENAI_CHAT_DEPLOYMENT" in alice.get(URL).content.decode()
+    assert "</svg> No deployment for chat</a>" in alice.get("/instances").content.decode()
     settings.AZURE_OPENAI_CHAT_DEPLOYMENT = "fast"
     assert "AZURE_OPENAI_CHAT_DEPLOYMENT" not in alice.get(URL).content.decode()
 
