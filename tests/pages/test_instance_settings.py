@@ -86,6 +86,7 @@ def test_a_key_is_kept_secret_and_takes_the_warning_away(alice: Client, support:
 
     page = alice.get(URL).content.decode()
     assert "••••abcd" in page
+    assert "Replace the key</label>" in page
     assert GOOD_KEY not in page
     assert "no OpenAI or Azure key reaches this instance" not in page
     support.refresh_from_db()
