@@ -94,7 +94,6 @@ def golden_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "run": _run(evaluate(scope, settings if changes else None, at_most=RUN_AT_ONCE), memories) if is_run else None,
         "at_once": RUN_AT_ONCE,
         "has_vectors": bool(scope.instance.embedding_model),
-        "here": request.get_full_path(),
     }
     return render(request, "recall/golden.html", context)
 
