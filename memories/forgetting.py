@@ -9,11 +9,12 @@ owner cannot be told.
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.db import connection, transaction
 from django.utils.crypto import salted_hmac
+from pydantic import StringConstraints
 
 from accounts.access import Scope
 from conversations.models import Conversation
@@ -22,8 +23,13 @@ from memories.deletion import erase, parts_of
 from memories.models import AuditEntry
 from memories.traces import mentioning, owned_by, refresh_statistics
 from memoryconsole.errors import Conflict, NotAllowed
+from memoryconsole.inputs import Input, Text
 
 FORGOTTEN = "forgotten"
+
+
+class Somebody(Input):
+    owner: Annotated[Text, StringConstraints(min_length=1, max_length=200)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,23 +3,18 @@
 from dataclasses import asdict
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import TypedDict
 
 from accounts.api_authentication import open_named
-from memories.forgetting import forget, preview
+from memories.forgetting import Somebody, forget, preview
 from memoryconsole.endpoints import Endpoint, body, query
-from memoryconsole.inputs import Input, Number, Text, read
+from memoryconsole.inputs import Input, Number, read
 from memoryconsole.schema import ErrorJson, documented
 
-Owner = Annotated[Text, StringConstraints(min_length=1, max_length=200)]
 Count = Annotated[Number, Field(ge=0)]
-
-
-class Somebody(Input):
-    owner: Owner
 
 
 class Expected(Input):

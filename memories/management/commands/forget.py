@@ -1,22 +1,17 @@
 import sys
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 from django.core.management.base import CommandParser
-from pydantic import StringConstraints
 
-from memories.forgetting import Counts, Forgotten, forget, preview
+from memories.forgetting import Counts, Forgotten, Somebody, forget, preview
 from memoryconsole.commands import ConsoleCommand, add_json_option, open_from_shell
 from memoryconsole.counting import counted
 from memoryconsole.errors import Problem
-from memoryconsole.inputs import Input, Text, read
+from memoryconsole.inputs import read
 
 # What is not said by its name, with an s for many.
 SAID = {"memories": ("memory", "memories"), "golden": ("golden query", "golden queries")}
-
-
-class Somebody(Input):
-    owner: Annotated[Text, StringConstraints(min_length=1, max_length=200)]
 
 
 class Command(ConsoleCommand):
