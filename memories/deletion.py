@@ -47,10 +47,10 @@ def delete_memories(scope: Scope, ids: Sequence[UUID], *, action: str = "deleted
         return _delete(scope, wanted, action=action)
 
 
-def delete_key(scope: Scope, key: str) -> Receipt:
-    """What is saved under a key that belongs to no end user, and what was saved under it before."""
+def delete_key(scope: Scope, key: str, *, owner: str = "") -> Receipt:
+    """What is saved under a key of an end user, or of none, and what was saved under it before."""
     scope.require_write()
-    ids = list(readable(scope).filter(key=key, owner="").values_list("id", flat=True)) if key else []
+    ids = list(readable(scope).filter(key=key, owner=owner).values_list("id", flat=True)) if key else []
     if not ids:
         raise NotFound(f"Nothing is saved under the key “{key}”.")
     return delete_memories(scope, ids)

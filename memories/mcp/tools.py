@@ -15,7 +15,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from accounts.access import Scope
 from instances.models import Instance
 from memories import store
-from memories.deletion import delete_key, delete_memories
+from memories.deletion import delete_key
 from memories.draft import Content, Importance, MemoryDraft, Name
 from memories.filters import Filters, readable
 from memories.listing import list_from
@@ -214,12 +214,9 @@ def prepare(scope: Scope, wanted: Recall) -> Answer:
 
 
 def delete(scope: Scope, wanted: Delete) -> Answer:
-    seen = readable(scope)
-    owner = _whose(seen, wanted.key)
-    if not owner:
-        return Answer(asdict(delete_key(scope, wanted.key)))
-    ids = list(seen.filter(key=wanted.key, owner=owner).values_list("id", flat=True))
-    return Answer({**asdict(delete_memories(scope, ids)), "owner": owner})
+    owner = _whose(readable(scope), wanted.key)
+    receipt = asdict(delete_key(scope, wanted.key, owner=owner))
+    return Answer({**receipt, "owner": owner} if owner else receipt)
 
 
 def memory_json(memory: Memory) -> Json:
