@@ -22,11 +22,14 @@ class Problem(Exception):
 class Invalid(Problem):
     """Input that is wrong, with the reasons by field; names are the public ones (camelCase)."""
 
-    detail = "Some values are not valid."
-
-    def __init__(self, errors: Mapping[str, Sequence[str]], detail: str = "") -> None:
+    def __init__(self, errors: Mapping[str, Sequence[str]]) -> None:
         self.errors = {field: list(reasons) for field, reasons in errors.items()}
-        super().__init__(detail or _first_reason(self.errors))
+        super().__init__(f"{next(iter(self.errors))}: {self.reason}")
+
+    @property
+    def reason(self) -> str:
+        """The first of them, for where it is plain which field is meant."""
+        return next(iter(self.errors.values()))[0]
 
 
 class Taken(Invalid):
@@ -59,8 +62,3 @@ class Conflict(Problem):
     status = 409
     code = "conflict"
     detail = "The data has changed in the meantime."
-
-
-def _first_reason(errors: Mapping[str, Sequence[str]]) -> str:
-    field, reasons = next(iter(errors.items()))
-    return f"{field}: {reasons[0]}"

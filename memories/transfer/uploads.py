@@ -160,7 +160,7 @@ def run_import(scope: Scope, job: Job) -> None:
         with default_storage.open(payload["path"], "rb") as file:
             report = _import(scope, file, payload, progress)
     except (Invalid, FileNotFoundError) as problem:
-        reason = next(iter(problem.errors.values()))[0] if isinstance(problem, Invalid) else GONE
+        reason = problem.reason if isinstance(problem, Invalid) else GONE
         _end(rows, payload, Job.State.FAILED, error=reason)
         return
     except Exception:

@@ -27,7 +27,7 @@ def attachment_new(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespo
     try:
         attachment = attach(scope, id, file, name=file.name or "")
     except Invalid as problem:
-        messages.error(request, next(iter(problem.errors.values()))[0])
+        messages.error(request, problem.reason)
     except TooLarge as problem:
         messages.error(request, problem.detail)
     else:

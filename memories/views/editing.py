@@ -187,7 +187,7 @@ def memory_tags(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse
         add, remove = read_tags(typed_tags(request.POST.get("tag", ""))), read_tags([request.POST.get("untag", "")])
         change_many(scope, [find_memory(scope, id).id], {}, add_tags=add, remove_tags=remove)
     except Invalid as problem:
-        error = problem.errors.popitem()[1][0]
+        error = problem.reason
     if not wants_fragment(request):
         if error:
             messages.error(request, error)

@@ -53,7 +53,7 @@ def memory_import(request: ConsoleRequest, scope: Scope) -> HttpResponse:
             name = file.name or "file"
             job = uploads.keep_upload(scope, file, name=name, format=format, dry_run=True, may_confirm=True)
         except Problem as problem:
-            error = next(iter(problem.errors.values()))[0] if isinstance(problem, Invalid) else problem.detail
+            error = problem.reason if isinstance(problem, Invalid) else problem.detail
         else:
             uploads.start(scope, job)
             return redirect(_url(scope, job))
