@@ -15,7 +15,7 @@ from memories.embedding.backfill import embed_soon
 from memories.models import Procedure, ProcedureVector
 from memories.paging import Order
 from memories.procedures.matching import matches
-from memoryconsole.errors import Conflict, Invalid, NotFound, Taken
+from memoryconsole.errors import Conflict, Invalid, Taken
 from memoryconsole.finding import find_among
 from memoryconsole.inputs import Input, Perhaps, Text, never_null, not_null
 from memoryconsole.scrub import scrub
@@ -28,6 +28,7 @@ MAX_STEPS = 50
 MAX_PROCEDURES = 1_000
 MOST_USED = Order(("usage_count", "id"))
 NAME_TAKEN = "procedure_name_once"
+NO_PROCEDURE = "There is no such procedure in this instance."
 CHANGED_MEANWHILE = (
     "Somebody changed this procedure while you were writing. Compare with what it says now, then save again."
 )
@@ -70,7 +71,7 @@ def most_used(scope: Scope) -> QuerySet[Procedure]:
 
 def find_procedure(scope: Scope, raw_id: object) -> Procedure:
     """The only way from an outside id to a procedure."""
-    return find_among(procedures_of(scope), raw_id, "There is no such procedure in this instance.")
+    return find_among(procedures_of(scope), raw_id, NO_PROCEDURE)
 
 
 def procedures_for(scope: Scope, text: str, *, limit: int = 3) -> list[Procedure]:
@@ -105,7 +106,7 @@ def change_procedure(
     fields = _scrubbed({name: value for name, value in changes.model_dump().items() if value is not None})
     try:
         with transaction.atomic():
-            procedure = _locked(scope, raw_id)
+            procedure = find_among(procedures_of(scope).select_for_update(), raw_id, NO_PROCEDURE)
             if seen is not None and procedure.updated_at != seen:
                 raise Conflict(CHANGED_MEANWHILE, code="changed_meanwhile")
             _apply(scope, procedure, fields)
@@ -148,14 +149,6 @@ def used(scope: Scope, raw_id: object) -> Procedure:
 def use_language(scope: Scope) -> None:
     """Cut names and triggers again, in the language the instance speaks now."""
     Procedure.objects.filter(instance=scope.instance).update(language=scope.instance.language)
-
-
-def _locked(scope: Scope, raw_id: object) -> Procedure:
-    found = find_procedure(scope, raw_id)
-    procedure = procedures_of(scope).filter(id=found.id).select_for_update().first()
-    if procedure is None:
-        raise NotFound("This procedure has just been deleted.")
-    return procedure
 
 
 def _scrubbed(fields: dict[str, Any]) -> dict[str, Any]:
