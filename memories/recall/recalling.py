@@ -4,7 +4,7 @@ Always answers: by words and meaning, by words alone when vectors cannot be had,
 is found. `docs/recall.md` says what goes first when there is not enough room.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from accounts.access import Scope
 from conversations.listing import last_messages
-from conversations.models import Conversation, MessageRole
+from conversations.models import Conversation, Message, MessageRole
 from conversations.store import find_conversation
 from instances.models import Instance
 from memories.filters import Filters
@@ -26,7 +26,7 @@ from memories.recall.arrangement import Arrangement
 from memories.recall.injected import Injected, always_injected
 from memories.recall.log import record
 from memories.recall.prompt_block import Block, Placed, compose
-from memories.recall.request import RecallRequest, Settings, as_plain_words, question_in, settings_for
+from memories.recall.request import RecallMessage, RecallRequest, Settings, as_plain_words, question_in, settings_for
 from memories.recall.selection import Candidate, Cut, RecallMode, Selection, select
 from memories.search.hybrid import Mode
 
@@ -135,12 +135,12 @@ def recall(scope: Scope, request: RecallRequest, *, log: bool = True, mode: Mode
 
 
 def _question(scope: Scope, request: RecallRequest, conversation: Conversation | None) -> str:
-    if request.query or not (request.messages or conversation):
+    if request.query:
         return request.query
-    if request.messages or conversation is None:
-        return question_in([message.content for message in request.messages if message.role == MessageRole.USER])
-    latest = last_messages(scope, conversation, LATEST_MESSAGES)
-    return question_in([message.content for message in latest if message.role == MessageRole.USER])
+    said: Sequence[RecallMessage | Message] = request.messages
+    if conversation and not said:
+        said = last_messages(scope, conversation, LATEST_MESSAGES)
+    return question_in([message.content for message in said if message.role == MessageRole.USER])
 
 
 def _summarised(conversation: Conversation | None, user_id: str) -> Conversation | None:
