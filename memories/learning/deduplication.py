@@ -11,8 +11,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.access import Scope
@@ -20,7 +19,7 @@ from memories.asking import Unavailable
 from memories.embedding import answers
 from memories.embedding.backfill import store_vectors
 from memories.embedding.embedder import embed_texts, model_of
-from memories.filters import Filters
+from memories.filters import Filters, unexpired
 from memories.indexing import text_to_embed
 from memories.learning.differences import differences, overlap
 from memories.learning.facts import same_text
@@ -172,7 +171,7 @@ def _twins(scope: Scope, memories: Sequence[Memory]) -> dict[bytes, Memory]:
 def _comparable(scope: Scope, new: Memory) -> QuerySet[Memory]:
     """Of the same owner, and not what is told of whole conversations."""
     rows = Memory.objects.filter(instance=scope.instance, owner=new.owner, status=Status.ACTIVE)
-    return rows.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=Now())).exclude(role=Role.HISTORICAL)
+    return unexpired(rows).exclude(role=Role.HISTORICAL)
 
 
 def _nearest(scope: Scope, new: Memory, vector: Vector | None) -> list[Near]:
