@@ -145,9 +145,9 @@ def test_the_summary_stands_in_for_a_long_text(bot: Instance) -> None:
 
 def test_rare_words_are_enough(bot: Instance) -> None:
     make_memories(bot, 30, role="reference")
-    memory = make_memory(bot, "A long story about many people, and then ticket ZX-81 came " + "up again " * 40)
+    memory = make_memory(bot, "A long story about many people, and then ticket ZX-Zanzibar came " + "up again " * 40)
     Memory.objects.filter(pk=memory.pk).update(role="reference")
-    recalled = ask(bot, "ZX-81", threshold=1)
+    recalled = ask(bot, "ZX-Zanzibar", threshold=1)
     assert [given.memory.id for given in recalled.memories] == [memory.id]
 
 
