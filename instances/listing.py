@@ -70,6 +70,7 @@ def demo_instances() -> list[Instance]:
 def free_slug(name: str) -> str:
     """A slug made from the name that no instance has yet; empty when nothing in the name can be in a slug."""
     base = slugify(name)[:60].strip("-_").replace("_", "-")
-    taken = set(Instance.objects.filter(slug__startswith=base).values_list("slug", flat=True)) if base else {""}
-    candidates = [base, *(f"{base}-{n}" for n in range(2, 1000))]
-    return next((slug for slug in candidates if slug and slug not in taken), "") if base else ""
+    if not base:
+        return ""
+    taken = set(Instance.objects.filter(slug__startswith=base).values_list("slug", flat=True))
+    return next((slug for slug in (base, *(f"{base}-{n}" for n in range(2, 1000))) if slug not in taken), "")

@@ -1,6 +1,7 @@
 """Making, changing and deleting instances."""
 
 import unicodedata
+from dataclasses import asdict
 from hashlib import sha256
 from typing import Annotated, Any
 
@@ -8,15 +9,15 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 from django.utils.text import slugify
 from pydantic import ConfigDict, StringConstraints, field_validator
+from pydantic.alias_generators import to_camel
 
 from accounts.access import Actor, Scope, require_superadmin
 from accounts.events import record_event
-from conversations.models import Conversation
+from instances.listing import contents_of
 from instances.models import Embedder, Instance, Organisation, Team, bounds_of
 from memories.deletion import files_of, remove_files
 from memories.embedding.backfill import embed_anew
 from memories.indexing import use_language_soon
-from memories.models import Memory
 from memoryconsole.errors import Invalid, NotAllowed, Taken
 from memoryconsole.inputs import Fraction, Input, Number, Perhaps, Text, never_null, not_null, snake_name
 
@@ -66,7 +67,7 @@ NEVER_NULL = InstanceSettings.model_fields.keys() - {"openai_key"}
 
 def _as_changes(schema: dict[str, Any]) -> None:
     _with_bounds(schema)
-    never_null(*map(_public, NEVER_NULL))(schema)
+    never_null(*map(to_camel, NEVER_NULL))(schema)
 
 
 class InstanceChanges(InstanceSettings):
@@ -121,10 +122,7 @@ def delete_instance(scope: Scope) -> dict[str, int]:
     require_superadmin(scope.actor)
     instance = scope.instance
     with transaction.atomic():
-        counts = {
-            "memories": Memory.objects.filter(instance=instance).count(),
-            "conversations": Conversation.objects.filter(instance=instance).count(),
-        }
+        counts = asdict(contents_of(scope))
         paths = files_of(scope)
         transaction.on_commit(lambda: remove_files(paths))
         with connection.cursor() as cursor:
@@ -182,7 +180,7 @@ def _check(instance: Instance, changes: InstanceSettings) -> None:
     try:
         instance.clean_fields(exclude=["team"])
     except ValidationError as error:
-        errors = {_public(name): reasons for name, reasons in error.message_dict.items()}
+        errors = {to_camel(name): reasons for name, reasons in error.message_dict.items()}
     if changes.language is not None and instance.language not in languages():
         errors["language"] = [f"Choose one of: {', '.join(languages())}."]
     if changes.openai_key and not looks_like_key(changes.openai_key):
@@ -193,8 +191,3 @@ def _check(instance: Instance, changes: InstanceSettings) -> None:
 
 def looks_like_key(key: str) -> bool:
     return len(key) >= 12 and key.isascii() and key.isprintable() and " " not in key
-
-
-def _public(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
