@@ -22,6 +22,7 @@ from instances.store import (
     looks_like_key,
 )
 from instances.warnings import warnings_for
+from memories.demo import remove_demo
 from memoryconsole.connections import release_connection
 from memoryconsole.counting import counted
 from memoryconsole.errors import Invalid
@@ -122,8 +123,6 @@ def instance_delete(request: ConsoleRequest, slug: str) -> HttpResponse:
 @superadmins_only
 def demo_remove(request: ConsoleRequest) -> HttpResponse:
     if request.method == "POST":
-        from memories.demo import remove_demo
-
         gone = remove_demo(actor_of(request))
         messages.success(request, f"The demo is removed, {_with_all(gone)}.")
         return redirect("/instances")
