@@ -1,4 +1,3 @@
-import json
 import sys
 from dataclasses import asdict
 from typing import Any
@@ -26,8 +25,7 @@ class Command(ConsoleCommand):
                 self.tell(finding)
         healthy = all(finding.level != "broken" for finding in findings)
         if options["json"]:
-            answer = {"healthy": healthy, "findings": [asdict(finding) for finding in findings]}
-            self.stdout.write(json.dumps(answer, indent=2, ensure_ascii=False))
+            self.print_json({"healthy": healthy, "findings": [asdict(finding) for finding in findings]})
         if not healthy:
             sys.exit(1)
 
