@@ -10,7 +10,7 @@ from django.utils.formats import date_format
 
 from conversations.models import Conversation
 from memories.draft import MemoryChanges, MemoryDraft
-from memories.forms.fields import IMPORTANCE, MomentField, Scale, SuggestedInput, T, TagEditor, TagsField, read_or_say
+from memories.forms.fields import IMPORTANCE, MomentField, Scale, SuggestedInput, TagEditor, TagsField, read_or_say
 from memories.models import MAX_CONTENT, Memory
 from memories.tags import KnownTag
 from memories.vocabulary import Category, Role, Visibility
@@ -116,7 +116,7 @@ class MemoryForm(forms.Form):
 
     def draft(self) -> MemoryDraft | None:
         """The new memory, or None with the reasons at the fields."""
-        return self._read(MemoryDraft, {**self._collected(), "dedupe": "reject"})
+        return read_or_say(self, MemoryDraft, {**self._collected(), "dedupe": "reject"})
 
     def changes(self) -> MemoryChanges | None:
         """Only what was changed, so that a save does not undo somebody else's change of another field."""
@@ -128,7 +128,7 @@ class MemoryForm(forms.Form):
             changed["summary"] = collected["summary"]
         if self.cleaned_data["is_minor"]:
             changed["supersede_reason"] = collected["supersede_reason"] or "minor correction"
-        return self._read(MemoryChanges, changed)
+        return read_or_say(self, MemoryChanges, changed)
 
     def _collected(self) -> dict[str, Any]:
         """The form's values as `memories.draft` wants them."""
@@ -153,9 +153,6 @@ class MemoryForm(forms.Form):
         just_entered = "expires_at" in self.changed_data and "expires_in" not in self.changed_data
         return date if chosen in (ON_DATE, "") or just_entered else None
 
-    def _read(self, model: type[T], values: dict[str, Any]) -> T | None:
-        return read_or_say(self, model, values)
-
 
 def _shown(field: forms.Field, value: Any) -> str:
     if isinstance(field, forms.BooleanField):
@@ -177,7 +174,6 @@ def values_of(memory: Memory) -> dict[str, Any]:
     values = {name: getattr(memory, name) for name in MemoryForm.base_fields if hasattr(memory, name)}
     return {
         **values,
-        "tags": memory.tags,
         "occurred_at": _minute(memory.occurred_at),
         "expires_in": ON_DATE if memory.expires_at else NEVER,
         "expires_at": _minute(memory.expires_at),
