@@ -17,7 +17,10 @@ from instances.models import Instance
 from memoryconsole.errors import Invalid
 from memoryconsole.finding import find_among
 
-LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
+# Letters that look like nothing else, as syllables: 75 ** 10 passwords, and each can be read out over the phone.
+CONSONANTS = "bdfghjkmnprstvz"
+VOWELS = "aeiou"
+GROUPS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ def create_person(
     actor: Actor, *, username: str, password: str = "", is_superadmin: bool = False, grants: Sequence[Grant] = ()
 ) -> WithPassword:
     require_superadmin(actor)
-    generated = "" if password else _new_password()
+    generated = "" if password else readable_password()
     user = User(username=User.normalize_username(username), is_superadmin=is_superadmin)
     _check({**_wrong_name(user), **_wrong_password(user, password)})
     user.set_password(password or generated)
@@ -98,7 +101,7 @@ def reset_password(actor: Actor, raw_id: object, *, password: str = "") -> WithP
     """A new password, which can be used at once; whoever is signed in with the old one is signed out."""
     user = find_person(actor, raw_id)
     _check(_wrong_password(user, password))
-    generated = "" if password else _new_password()
+    generated = "" if password else readable_password()
     user.set_password(password or generated)
     user.save(update_fields=["password"])
     let_in_again(actor, user.username)
@@ -163,8 +166,12 @@ def _set_grants(user: User, grants: Sequence[Grant]) -> None:
         Membership.objects.update_or_create(user=user, instance=grant.instance, defaults=reach)
 
 
-def _new_password() -> str:
-    return "-".join("".join(secrets.choice(LETTERS) for _ in range(5)) for _ in range(4))
+def readable_password() -> str:
+    return "-".join(_syllable() + _syllable() for _ in range(GROUPS))
+
+
+def _syllable() -> str:
+    return secrets.choice(CONSONANTS) + secrets.choice(VOWELS)
 
 
 def _slugs(grants: Sequence[Grant]) -> list[str]:

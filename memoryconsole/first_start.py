@@ -1,20 +1,14 @@
 """What happens once in the life of a console: the first superadmin, and something to look at."""
 
-import secrets
-
 from django.conf import settings
 from django.db import transaction
 
 from accounts.access import SHELL
 from accounts.events import record_event
 from accounts.models import User
+from accounts.people import readable_password
 from memories.demo import load_demo
 from memoryconsole.turns import wait_for_turn
-
-# Letters that look like nothing else, as syllables: 75 ** 10 passwords, and each can be read out over the phone.
-CONSONANTS = "bdfghjkmnprstvz"
-VOWELS = "aeiou"
-GROUPS = 5
 
 
 @transaction.atomic
@@ -29,11 +23,3 @@ def prepare(demo: bool) -> str | None:
     if demo and settings.EMBEDDED_POSTGRES:
         load_demo(SHELL)
     return generated
-
-
-def readable_password() -> str:
-    return "-".join(_syllable() + _syllable() for _ in range(GROUPS))
-
-
-def _syllable() -> str:
-    return secrets.choice(CONSONANTS) + secrets.choice(VOWELS)

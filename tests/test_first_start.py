@@ -7,9 +7,10 @@ from django.db import connection
 
 from accounts.access import SHELL
 from accounts.models import User
+from accounts.people import readable_password
 from instances.models import Instance
 from memories.demo import remove_demo
-from memoryconsole.first_start import prepare, readable_password
+from memoryconsole.first_start import prepare
 from tests.factories import make_instance, make_user
 
 
