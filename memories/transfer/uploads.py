@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import IO, Any, cast
-from uuid import UUID
 
 from django.conf import settings
 from django.core.files import File
@@ -27,7 +26,8 @@ from memories.embedding.backfill import find_job
 from memories.models import Job
 from memories.transfer.formats.detecting import FORMATS, Format
 from memories.transfer.importing import Report, import_file
-from memoryconsole.errors import Conflict, Invalid, NotFound
+from memoryconsole.errors import Conflict, Invalid
+from memoryconsole.finding import find_among
 from memoryconsole.ids import uuid7
 from memoryconsole.inputs import snake_name
 from memoryconsole.presenting import when
@@ -42,6 +42,7 @@ AT_ONCE = 1024 * 1024
 STOPPED = "Something went wrong on the server. What was imported until then stays; import the file again to go on."
 NOT_BEGUN: dict[str, Any] = {"done": 0, "attempts": 0, "started_at": None, "finished_at": None}
 GONE = "The file is gone. Upload it again."
+NO_IMPORT = "There is no such import in this instance."
 # From the first to the last mark: what is quoted may have some of its own.
 QUOTED = re.compile(r"“.*”", re.DOTALL)
 # What these say is a word from a short list, or was meant to be.
@@ -114,23 +115,19 @@ def _queue(scope: Scope, job: Job) -> None:
 
 
 def find_import(scope: Scope, raw_id: object) -> Job:
-    job = find_job(scope, raw_id)
-    if job.kind != KIND:
-        raise NotFound("There is no such import in this instance.")
-    return job
+    return find_among(_imports(scope), raw_id, NO_IMPORT)
 
 
 def confirm(scope: Scope, raw_id: object) -> Job:
     """After a dry run: do it."""
     scope.require_write()
     with transaction.atomic():
-        job = _imports(scope, find_import(scope, raw_id).id).select_for_update().get()
+        job = find_among(_imports(scope).select_for_update(), raw_id, NO_IMPORT)
         if job.state != Job.State.DONE or not job.payload.get("dryRun") or not job.payload.get("path"):
             raise Conflict("This import is going on, is done, or its file is gone. Upload the file again.")
-        payload = {name: value for name, value in job.payload.items() if name != "report"}
-        payload |= {"dryRun": False, "started": when(timezone.now())}
-        _imports(scope, job.id).update(payload=payload, state=Job.State.QUEUED, **NOT_BEGUN)
-        job.payload = payload
+        job.payload = {name: value for name, value in job.payload.items() if name != "report"}
+        job.payload |= {"dryRun": False, "started": when(timezone.now())}
+        _imports(scope).filter(id=job.id).update(payload=job.payload, state=Job.State.QUEUED, **NOT_BEGUN)
         if job.total > AT_ONCE:
             _queue(scope, job)
     if job.total <= AT_ONCE:
@@ -139,17 +136,16 @@ def confirm(scope: Scope, raw_id: object) -> Job:
 
 
 def discard(scope: Scope, raw_id: object) -> None:
-    """Forget an upload that is not wanted after all."""
+    """Forget an upload that is not wanted after all, unless somebody has confirmed it by now."""
     scope.require_write()
     job = find_import(scope, raw_id)
-    if job.state in (Job.State.DONE, Job.State.FAILED):
-        _imports(scope, job.id).delete()
+    if _imports(scope).filter(id=job.id).exclude(state__in=Job.UNFINISHED).delete()[0]:
         remove(job.payload.get("path", ""))
 
 
 def run_import(scope: Scope, job: Job) -> None:
     """Import the job's file, and write on the job how far it is and what came of it."""
-    rows = _imports(scope, job.id)
+    rows = _imports(scope).filter(id=job.id)
     payload = dict(job.payload)
     rows.update(state=Job.State.RUNNING, error="", attempts=F("attempts") + 1, started_at=timezone.now())
 
@@ -197,7 +193,7 @@ def give_up(scope: Scope, lost: QuerySet[Job]) -> int:
     """Imports that were killed with the process that did them; how many."""
     jobs = list(lost)
     for job in jobs:
-        _end(_imports(scope, job.id), job.payload, Job.State.FAILED, error=STOPPED)
+        _end(_imports(scope).filter(id=job.id), job.payload, Job.State.FAILED, error=STOPPED)
     return len(jobs)
 
 
@@ -241,8 +237,8 @@ def _short(quoted: re.Match[str]) -> str:
     return f"“{word}”" if len(word) <= LONGEST_WORD else f"“{word[:LONGEST_WORD].rstrip()}…”"
 
 
-def _imports(scope: Scope, id: UUID) -> QuerySet[Job]:
-    return Job.objects.filter(instance=scope.instance, id=id, kind=KIND)
+def _imports(scope: Scope) -> QuerySet[Job]:
+    return Job.objects.filter(instance=scope.instance, kind=KIND)
 
 
 def remove(path: str) -> None:

@@ -13,7 +13,9 @@ from instances.models import Instance
 from memories import jobs
 from memories.models import Job, Memory
 from memories.transfer import uploads
-from tests.factories import make_memory
+from memoryconsole.errors import NotFound
+from tests.domain.looking import while_writing
+from tests.factories import make_memory, scope_of
 
 pytestmark = pytest.mark.django_db
 URL = "/memory/import?instance=support-bot"
@@ -62,6 +64,26 @@ def test_check_then_confirm(alice: Client, support: Instance, storage: Path) -> 
     assert files(storage) == []
     assert "This import is going on, is done" in html(act(alice, "confirm"))
     assert Memory.objects.count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_confirms_while_somebody_discards_finds_no_import(alice: Client, support: Instance, storage: Path) -> None:
+    upload(alice, b'{"content": "New"}\n')
+    scope, id = scope_of(support), job().id
+    with pytest.raises(NotFound, match="no such import"):
+        while_writing(lambda: uploads.discard(scope, id), uploads.confirm, scope, id)
+    assert Memory.objects.count() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_discards_while_somebody_confirms_takes_nothing_away(
+    alice: Client, support: Instance, storage: Path
+) -> None:
+    upload(alice, b'{"content": "New"}\n')
+    scope, confirmed = scope_of(support), Job.objects.filter(id=job().id)
+    while_writing(lambda: confirmed.update(state=Job.State.QUEUED), uploads.discard, scope, job().id)
+    assert confirmed.exists()
+    assert len(files(storage)) == 1
 
 
 def test_discard(alice: Client, storage: Path) -> None:
