@@ -28,6 +28,7 @@ from memories.search.hybrid import search
 from memories.store import apply, insert
 from memories.versions import Cause
 from memories.vocabulary import EmbeddingState, Review, Role, Status
+from memoryconsole.postgres.halfvec import HalfVector
 from memoryconsole.turns import wait_for_turn
 
 Event = Literal["created", "updated", "flagged", "seen"]
@@ -222,7 +223,7 @@ def _cosines(scope: Scope, owner: str, vector: Sequence[float]) -> Mapping[UUID,
         "instance": scope.instance.id,
         "generation": scope.instance.embedding_generation,
         "owner": owner,
-        "vector": "[" + ",".join(f"{x:.6g}" for x in vector) + "]",
+        "vector": HalfVector.of(vector),
         "threshold": scope.instance.dedupe_threshold,
     }
     with connection.cursor() as cursor:

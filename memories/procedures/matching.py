@@ -18,6 +18,7 @@ from memories.embedding.embedder import embed_query
 from memories.embedding.offline import MODEL as OFFLINE
 from memories.models import Procedure
 from memories.search.query import read_query
+from memoryconsole.postgres.halfvec import HalfVector
 
 # From these cosines on; hashed vectors of unrelated texts are never quite at zero.
 NEAR, NEAR_OFFLINE = 0.35, 0.4
@@ -67,7 +68,7 @@ WITH typed AS MATERIALIZED (
     ) AS words
 ),
 anything AS MATERIALIZED (SELECT string_agg(quoted, ' | ')::tsquery AS wanted FROM typed),
-point AS MATERIALIZED (SELECT %(vector)s::text::halfvec(1536) AS wanted),
+point AS MATERIALIZED (SELECT %(vector)s::halfvec(1536) AS wanted),
 size AS MATERIALIZED (
     SELECT greatest(count(*), 20)::float8 AS n FROM memories_procedure WHERE instance_id = %(instance)s::uuid
 ),
@@ -148,7 +149,7 @@ def _find(
         "instance": instance.id,
         "language": instance.language,
         "text": text,
-        "vector": "[" + ",".join(f"{x:.5g}" for x in vector) + "]" if vector is not None else None,
+        "vector": HalfVector.of(vector) if vector is not None else None,
         "generation": instance.embedding_generation,
         "near": NEAR_OFFLINE if instance.embedding_model == OFFLINE else NEAR,
         "limit": limit,

@@ -22,6 +22,7 @@ from memories.recall.ranking import Multipliers, age_in_days, multipliers, relev
 from memories.recall.request import Settings
 from memories.search.hybrid import Hit, Mode, search
 from memories.search.query import read_query
+from memoryconsole.postgres.halfvec import HalfVector
 
 # For every memory that may be chosen, this many are looked at.
 CANDIDATES_PER_PLACE = 3
@@ -216,7 +217,7 @@ def _passed_over(
 
 # Of hits that only words or neighbours found, how near they are after all.
 COSINES = """
-SELECT e.memory_id, 1 - min(e.vector <=> (SELECT %(vector)s::text::halfvec(1536)))
+SELECT e.memory_id, 1 - min(e.vector <=> (SELECT %(vector)s::halfvec(1536)))
 FROM memories_chunk c
 JOIN memories_embedding e ON e.instance_id = %(instance)s::uuid AND e.chunk_id = c.id
      AND e.generation = %(generation)s::smallint
@@ -235,12 +236,11 @@ def similarities(scope: Scope, text: str, ids: Sequence[UUID]) -> dict[UUID, flo
         vector = embed_query(instance, read_query(text).text, model=instance.embedding_model)
     except Unavailable:
         return {}
-    literal = "[" + ",".join(f"{x:.5g}" for x in vector) + "]"
     named: dict[str, Any] = {
         "instance": instance.id,
         "generation": instance.embedding_generation,
         "ids": list(ids),
-        "vector": literal,
+        "vector": HalfVector.of(vector),
     }
     with connection.cursor() as cursor:
         cursor.execute(COSINES, named)
