@@ -90,7 +90,7 @@ class Embedding(OfInstance):
                 condition=Q(live=True),
                 name="embedding_scan",
             ),
-            # One in 64, which tells whether a search through a vector index got lost (`memories/search/sketches.py`).
+            # One in 64, which tell whether a search by a vector index got lost (`memories/search/vectors_sql.py`).
             models.Index(
                 "instance",
                 "generation",
