@@ -82,7 +82,7 @@ def _try(request: ConsoleRequest, scope: Scope, form: TryForm) -> tuple[Learnt |
     except Unavailable as unavailable:
         return None, unavailable.reason
     except Unreadable as unreadable:
-        return None, f"The language model was asked twice, and its answer is unusable: {unreadable.reason}."
+        return None, unreadable.told
 
 
 def _asked(scope: Scope, form: TryForm) -> Learnt:

@@ -87,7 +87,7 @@ def run(scope: Scope, job_id: str, work: Callable[[Job], None]) -> None:
             raise
         _fail(job, unavailable.reason)
     except Unreadable as unreadable:
-        _fail(job, f"The language model was asked twice, and its answer is unusable: {unreadable.reason}.")
+        _fail(job, unreadable.told)
     except OperationalError:
         raise
     except Exception as error:

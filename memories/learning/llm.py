@@ -44,6 +44,11 @@ class Unreadable(Exception):
         self.tokens = tokens
         super().__init__(reason)
 
+    @property
+    def told(self) -> str:
+        """To people, when its second chance is gone."""
+        return f"The language model was asked twice, and its answer is unusable: {self.reason}."
+
 
 def can_ask(instance: Instance) -> bool:
     """Whether a language model reaches this instance. Asks nobody."""
