@@ -110,12 +110,12 @@ def _matching(instance: Any, owner: Any, asked: Mapping[str, Any], superseded: b
     return unexpired(_once_readable(instance, owner)).filter(shown).filter(_conditions(asked))
 
 
-def as_sql(rows: QuerySet[Memory], parameters: dict[str, Any]) -> str:
-    """The ids of these rows as a part of a larger statement, so that all reads agree; values join its parameters."""
-    sql, values = rows.order_by().values("id").query.sql_with_params()
+def as_sql(rows: QuerySet[Memory, Any], parameters: dict[str, Any], *, prefix: str = "filter") -> str:
+    """These rows as a part of a larger statement, so that all reads agree; values join its parameters."""
+    sql, values = rows.query.sql_with_params()
     for n, value in enumerate(values):
-        sql = sql.replace("%s", f"%(filter{n})s", 1)
-        parameters[f"filter{n}"] = value
+        sql = sql.replace("%s", f"%({prefix}{n})s", 1)
+        parameters[f"{prefix}{n}"] = value
     return sql
 
 
@@ -136,7 +136,7 @@ def _composed(kinds: tuple[tuple[str, Any], ...], has_reader: bool, superseded: 
     asked = {name: Parameter(f"filter_{name}") if value is None else value for name, value in kinds}
     rows = _matching(Parameter("instance"), Parameter("reader") if has_reader else None, asked, superseded)
     constants: dict[str, Any] = {}
-    return as_sql(rows, constants), constants
+    return as_sql(rows.order_by().values("id"), constants), constants
 
 
 class Parameter(Expression):

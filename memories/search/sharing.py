@@ -16,7 +16,7 @@ from django.db.models.expressions import RawSQL
 from accounts.access import Scope
 from instances.models import Instance, Team
 from memories.embedding.embedder import search_model_of
-from memories.filters import Filters, conditions, unexpired
+from memories.filters import Filters, as_sql, conditions, unexpired
 from memories.models import LISTED, SHARED, Memory
 from memories.search.sharing_sql import shared_statement
 from memories.store import find_memory
@@ -91,29 +91,20 @@ def search_shared(scope: Scope, filters: Filters, parameters: dict[str, Any]) ->
     sources = origins(scope)
     if not sources:
         return []
-    sql, values = _allowed(shared_with(scope, sources.values(), filters))
+    allowed = shared_with(scope, sources.values(), filters).order_by("-id").values("instance_id", "id")[:MOST]
     model = search_model_of(scope.instance)
     same = [each for each in sources.values() if each.embedding_model == model]
     named = {
         **parameters,
-        **values,
         "sources": [each.id for each in same],
         "generations": [each.embedding_generation for each in same],
         "threshold": NEAR,
     }
+    sql = shared_statement(as_sql(allowed, named, prefix="shared"))
     with connection.cursor() as cursor:
-        cursor.execute(shared_statement(sql), named)
+        cursor.execute(sql, named)
         rows = cursor.fetchall()
     return [_hit(row, sources) for row in rows]
-
-
-def _allowed(rows: QuerySet[Memory]) -> tuple[str, dict[str, Any]]:
-    newest = rows.order_by("-id").values("instance_id", "id")[:MOST]
-    sql, values = newest.query.sql_with_params()
-    named = {f"shared{n}": value for n, value in enumerate(values)}
-    for name in named:
-        sql = sql.replace("%s", f"%({name})s", 1)
-    return sql, named
 
 
 def _hit(row: Sequence[Any], sources: dict[UUID, Instance]) -> SharedHit:

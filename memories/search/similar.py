@@ -56,7 +56,7 @@ def similar(scope: Scope, memory: Memory, limit: int = 5) -> list[tuple[Memory, 
     with transaction.atomic(), connection.cursor() as cursor:
         length = plan(scope, cursor).all
         most = EXACT_UP_TO if length <= EXACT_UP_TO else reranked(length)
-        may_be_read = each_if(as_sql(rows, parameters)).of("e.memory_id")
+        may_be_read = each_if(as_sql(rows.order_by().values("id"), parameters)).of("e.memory_id")
         sql = NEAREST.format(own_pieces=OWN_PIECES, near=nearest(index_of(instance), OWN, most, may_be_read))
         cursor.execute(sql, parameters)
         cosines = dict(cursor.fetchall())
