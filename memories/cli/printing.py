@@ -20,6 +20,7 @@ from memoryconsole.terminal import one_line, printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.table import Table
     from rich.text import Text
 
 COLOURS = {
@@ -30,6 +31,7 @@ COLOURS = {
     Category.RELATIONSHIP: "green",
     Category.DECISION: "blue",
 }
+TEXT = "Memory, creation time (UTC) and id"
 # What the table needs beside the text of a memory.
 OTHER_COLUMNS = 26
 # Words do not fill a line to its end.
@@ -102,29 +104,28 @@ def plain_memory(memory: Memory) -> str:
 
 
 def rich_list(memories: Sequence[Memory], *, no_color: bool) -> str:
-    from rich.table import Table
-
-    screen = console(no_color)
-    table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
-    table.add_column("Category", no_wrap=True)
-    table.add_column("Importance", no_wrap=True)
-    table.add_column("Memory, creation time (UTC) and id", ratio=1, overflow="fold")
+    screen, table = console(no_color), table_of("Category", "Importance", wide=TEXT)
     for memory in memories:
         table.add_row(*_cells(memory, screen.width))
     return rendered(screen, table)
 
 
 def rich_hits(instance: Instance, hits: Sequence[Hit], *, explain: bool, no_color: bool) -> str:
-    from rich.table import Table
-
-    screen = console(no_color)
-    table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
-    table.add_column("Category", no_wrap=True)
-    table.add_column("Score", no_wrap=True)
-    table.add_column("Memory, creation time (UTC) and id", ratio=1, overflow="fold")
+    table = table_of("Category", "Score", wide=TEXT)
     for hit, snippet in zip(hits, snippets(instance, hits), strict=True):
         table.add_row(*_hit_cells(hit, snippet, explain))
-    return rendered(screen, table)
+    return rendered(console(no_color), table)
+
+
+def table_of(*narrow: str, wide: str) -> "Table":
+    """Columns as narrow as what is in them, and one that takes the rest."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
+    for title in narrow:
+        table.add_column(title, no_wrap=True)
+    table.add_column(wide, ratio=1, overflow="fold")
+    return table
 
 
 def _hit_cells(hit: Hit, snippet: str, explain: bool) -> "tuple[RenderableType, ...]":

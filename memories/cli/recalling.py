@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from memories.cli.printing import aligned, console, rendered
+from memories.cli.printing import aligned, console, rendered, table_of
 from memories.models import Memory
 from memories.recall.account import Numbers, numbers_of
 from memories.recall.golden import Answer, Variant
@@ -112,13 +112,9 @@ def _line(line: str, colour: str | None) -> "Text":
 
 
 def rich_explanation(recalled: Recalled, *, no_color: bool) -> str:
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
-    for title in ("Outcome", "Tokens", "Score"):
-        table.add_column(title, no_wrap=True)
-    table.add_column("Memory, and the numbers that decided", ratio=1, overflow="fold")
+    table = table_of("Outcome", "Tokens", "Score", wide="Memory, and the numbers that decided")
     for one in recalled.memories:
         table.add_row(Text(one.why, style="green"), str(one.tokens), *_explained(one.memory, numbers_of(one.candidate)))
     for dropped in recalled.dropped:
