@@ -4,6 +4,7 @@ import pytest
 from django.test import Client
 
 from instances.models import Instance
+from memories.models import Memory
 from tests.factories import make_conversation, make_memory
 
 pytestmark = pytest.mark.django_db
@@ -34,6 +35,15 @@ def test_it_shows_everything_known(alice: Client, support: Instance) -> None:
     assert "<dt>asked</dt><dd>&lt;why&gt;</dd>" in html
     assert str(memory.id) in html
     assert "It has always said this." in html
+
+
+@pytest.mark.parametrize(("number", "said"), [(1, "1 time, last"), (1234, "1,234 times, last")])
+def test_how_often_it_was_recalled(alice: Client, support: Instance, number: int, said: str) -> None:
+    memory = make_memory(support)
+    Memory.objects.update(access_count=number, last_accessed_at=memory.created_at)
+    assert (
+        f"<dt>Used in recall</dt><dd>{said}" in alice.get(f"/memory/{memory.id}?instance=support-bot").content.decode()
+    )
 
 
 def test_earlier_versions_are_there(alice: Client, support: Instance) -> None:
