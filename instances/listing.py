@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db.models import Count, Q, Sum
-from django.db.models.functions import Now
 from django.utils.text import slugify
 
 from accounts.access import Actor, Scope, instances_of
 from conversations.models import Conversation
 from instances.models import Instance
 from instances.warnings import Warning, warnings_for
+from memories.expiry import IS_EXPIRED
 from memories.filters import IS_PRIVATE
 from memories.models import LISTED, Memory, MemoryCount
 from memories.vocabulary import Visibility
@@ -36,7 +36,7 @@ def _memories_in(actor: Actor, instances: Sequence[Instance]) -> dict[UUID, int]
     What has expired is in the counters until it is purged.
     """
     sums = MemoryCount.objects.filter(instance__in=instances)
-    gone = Memory.objects.filter(LISTED, instance__in=instances, expires_at__isnull=False, expires_at__lte=Now())
+    gone = Memory.objects.filter(LISTED, IS_EXPIRED, instance__in=instances)
     if not actor.is_superadmin:
         sums = sums.filter(private=False)
         gone = gone.filter(~Q(visibility=Visibility.PRIVATE) | Q(owner=actor.name))

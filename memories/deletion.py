@@ -10,10 +10,10 @@ from uuid import UUID
 
 from django.core.files.storage import default_storage
 from django.db import connection, transaction
-from django.db.models.functions import Now
 
 from accounts.access import Scope
 from memories import audit
+from memories.expiry import IS_EXPIRED
 from memories.filters import Filters, matching, readable
 from memories.models import Attachment, Job, Memory
 from memories.search.word_frequencies import forget_words
@@ -78,7 +78,7 @@ def not_as_many(matching: int, expected: int, outcome: str) -> Conflict:
 def purge_expired(scope: Scope) -> Receipt:
     """What has expired, and so is out of everybody's reach already."""
     with transaction.atomic():
-        rows = Memory.objects.filter(instance=scope.instance, expires_at__isnull=False, expires_at__lte=Now())
+        rows = Memory.objects.filter(IS_EXPIRED, instance=scope.instance)
         ids = list(rows.order_by("id").select_for_update(skip_locked=True).values_list("id", flat=True))
         return _delete(scope, ids, action="expired")
 

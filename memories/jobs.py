@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.db import DatabaseError, OperationalError, connection
 from django.db.models import Sum
-from django.db.models.functions import Now
 from procrastinate import BaseRetryStrategy, RetryDecision
 from procrastinate.contrib.django import app
 from procrastinate.jobs import Job as QueuedJob
@@ -19,6 +18,7 @@ from memories.asking import Unavailable
 from memories.attachments import remove_orphans
 from memories.deletion import purge_expired
 from memories.embedding.backfill import embed_fresh, embed_what_is_left, run_embedding
+from memories.expiry import IS_EXPIRED
 from memories.indexing import use_language
 from memories.learning import follow_up
 from memories.learning.episodes import run_episode, tell_quiet_ones
@@ -168,7 +168,7 @@ def fold_counts(timestamp: int) -> None:
 @app.task(name="purge_expired", queueing_lock="purge_expired")
 def purge_all_expired(timestamp: int) -> None:
     """Remove what has expired; nobody has been able to read it since that moment."""
-    due = Memory.objects.filter(expires_at__isnull=False, expires_at__lte=Now()).values("instance_id").distinct()
+    due = Memory.objects.filter(IS_EXPIRED).values("instance_id").distinct()
     for instance in Instance.objects.filter(id__in=due):
         purge_expired(Scope(instance, PURGER))
 
