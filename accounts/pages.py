@@ -15,6 +15,7 @@ from accounts.models import User
 from instances.models import Instance
 from memoryconsole.errors import NotAllowed, NotFound
 from memoryconsole.ids import parse_id
+from memoryconsole.inputs import whole_number
 
 P = ParamSpec("P")
 
@@ -49,8 +50,8 @@ def render_part(request: ConsoleRequest, template: str, part: str, context: dict
 
 
 def page_number(request: ConsoleRequest) -> int:
-    number = request.GET.get("page", "1")
-    return int(number) if number.isdecimal() and len(number) <= 12 else 1
+    number = whole_number(request.GET.get("page", ""))
+    return 1 if number is None else number
 
 
 def ticked(request: ConsoleRequest) -> list[UUID]:

@@ -20,7 +20,7 @@ from conversations.listing import (
 from conversations.store import find_conversation
 from memories.models import Memory
 from memoryconsole.errors import Invalid
-from memoryconsole.inputs import read
+from memoryconsole.inputs import read, whole_number
 
 SIZES = (25, 50, 100)
 
@@ -78,11 +78,10 @@ def _read_filters(request: ConsoleRequest) -> tuple[ConversationFilters, Invalid
 
 
 def _read_number(request: ConsoleRequest) -> int:
-    number = request.GET.get("page", "1")
-    if number.isdecimal() and len(number) <= 12:
-        return int(number)
-    messages.warning(request, "That is not a page number; this is page 1.")
-    return 1
+    number = whole_number(request.GET.get("page", "1"))
+    if number is None:
+        messages.warning(request, "That is not a page number; this is page 1.")
+    return 1 if number is None else number
 
 
 def _read_size(request: ConsoleRequest) -> int:

@@ -18,6 +18,7 @@ from django.db.models.expressions import Combinable
 from django.utils.timezone import is_naive
 
 from memoryconsole.errors import Invalid
+from memoryconsole.inputs import whole_number
 
 Row = TypeVar("Row", bound=Model)
 Key = tuple[Any, ...]
@@ -170,8 +171,9 @@ def _column(model: type[Model], name: str) -> "Field[Any, Any]":
 
 def _read_anchor(anchor: str, order: Order, model: type[Model], size: int) -> Place | None:
     """An anchor only saves time: one that makes no sense is the same as none."""
-    number, *parts = anchor.split("~")
-    if not number.isdecimal() or len(number) > 12:
+    typed, *parts = anchor.split("~")
+    number = whole_number(typed)
+    if number is None:
         return None
     try:
         key = _read_key(parts, order, model)
@@ -179,7 +181,7 @@ def _read_anchor(anchor: str, order: Order, model: type[Model], size: int) -> Pl
         return None
     if any(isinstance(part, datetime) and is_naive(part) for part in key):
         return None
-    return Place((int(number) - 1) * size, key)
+    return Place((number - 1) * size, key)
 
 
 def _read_key(parts: Sequence[str], order: Order, model: type[Model]) -> Key:

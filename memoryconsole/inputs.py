@@ -25,6 +25,7 @@ class Input(BaseModel):
 
 T = TypeVar("T", bound=Input)
 LONGEST_QUOTED = 100
+LONGEST_NUMBER = 12
 # Control and format characters, and separators.
 SHAPELESS = {"Cc", "Cf", "Zl", "Zp", "Zs"}
 NUMBER = re.compile(r"\s*[-+]?\d+(\.\d*)?\s*")
@@ -158,6 +159,11 @@ REASONS = {
     "too_long": "At most {max_length:,} are allowed; this has {actual_length:,}.",
     "too_short": "At least {min_length} is needed.",
 }
+
+
+def whole_number(typed: str) -> int | None:
+    """What an address or a field of a page says, from 0; None when it is no number, or longer than any of ours."""
+    return int(typed) if typed.isdecimal() and len(typed) <= LONGEST_NUMBER else None
 
 
 def snake_name(public_name: str) -> str:

@@ -23,7 +23,7 @@ from memories.views.listing import filters_in, list_url, same_url
 from memories.views.searching import text_in
 from memoryconsole.counting import counted
 from memoryconsole.errors import Conflict, Invalid, NotFound
-from memoryconsole.inputs import read
+from memoryconsole.inputs import read, whole_number
 
 SHOWN = 100
 NOTHING_TICKED = "Nothing is selected. Tick the memories first."
@@ -150,6 +150,5 @@ def _back(request: ConsoleRequest, selection: Selection) -> str:
 def _selection(request: ConsoleRequest) -> Selection:
     # Never everything a search leaves out: hits can only be selected one by one.
     if request.POST.get("all") and not text_in(request.GET):
-        expected = request.POST.get("expected", "")
-        return Selection([], filters_in(request.GET), int(expected) if expected.isdecimal() else 0)
+        return Selection([], filters_in(request.GET), whole_number(request.POST.get("expected", "")) or 0)
     return Selection(ticked(request))

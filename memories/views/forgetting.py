@@ -14,6 +14,7 @@ from memories.forms.forgetting import OwnerForm
 from memoryconsole.counting import counted
 from memoryconsole.errors import Conflict
 from memoryconsole.forms import ConfirmForm
+from memoryconsole.inputs import whole_number
 
 TITLES = {
     "memories": ("memory", "memories"),
@@ -72,4 +73,4 @@ def in_words(counts: Mapping[str, int]) -> list[str]:
 
 def _expected(sent: QueryDict) -> dict[str, int]:
     """What the reader saw before deciding."""
-    return {name: int(value) for name in TITLES if (value := sent.get(name, "")).isdecimal()}
+    return {name: n for name in TITLES if (n := whole_number(sent.get(name, ""))) is not None}

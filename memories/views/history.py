@@ -15,6 +15,7 @@ from memories.store import find_memory, restore
 from memories.views.editing import came_from
 from memories.vocabulary import Review, Status
 from memoryconsole.errors import NotFound
+from memoryconsole.inputs import whole_number
 
 SIZE = 20
 
@@ -57,10 +58,12 @@ def memory_restore(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespo
 
 
 def _version(request: ConsoleRequest) -> int | None:
-    number = request.POST.get("version")
-    if number is not None and (not number.isdecimal() or len(number) > 9):
+    if "version" not in request.POST:
+        return None
+    number = whole_number(request.POST["version"])
+    if number is None:
         raise NotFound
-    return None if number is None else int(number)
+    return number
 
 
 def _done(before: Memory, after: Memory, number: int | None) -> str:

@@ -26,6 +26,7 @@ from memories.views.jobs import embedding_of
 from memories.views.searching import keep_history_short, search_page, text_in
 from memories.vocabulary import Category, Role
 from memoryconsole.errors import Invalid
+from memoryconsole.inputs import whole_number
 from memoryconsole.local_time import local_time
 
 SIZES = (25, 50, 100)
@@ -119,18 +120,18 @@ class View:
 
 def _read_view(request: ConsoleRequest) -> View:
     """Which part of the list, in which order; what makes no sense is said and replaced by the default."""
-    number, size = request.GET.get("page", "1"), request.GET.get("size", str(SIZES[0]))
+    number, size = whole_number(request.GET.get("page", "1")), request.GET.get("size", str(SIZES[0]))
     order = request.GET.get("sort", "") or "newest"
-    if not number.isdecimal() or len(number) > 12:
+    if number is None:
         messages.warning(request, "That is not a page number; this is page 1.")
-        number = "1"
+        number = 1
     if size not in map(str, SIZES):
         messages.warning(request, f"A page has {', '.join(map(str, SIZES[:-1]))} or {SIZES[-1]} memories.")
         size = str(SIZES[0])
     if order not in ORDERS:
         messages.warning(request, f"The list can be sorted by {', '.join(ORDERS)}.")
         order = "newest"
-    return View(int(number), int(size), order, request.GET.get("anchor", ""))
+    return View(number, int(size), order, request.GET.get("anchor", ""))
 
 
 def _on_top(scope: Scope, filters: Filters, view: View, page: Page[Memory]) -> list[Memory]:

@@ -33,7 +33,7 @@ from memories.search.query import MAX_CHARACTERS
 from memories.views.searching import keep_history_short
 from memoryconsole.errors import Conflict, Invalid
 from memoryconsole.forms import add_problem
-from memoryconsole.inputs import Input, read
+from memoryconsole.inputs import Input, read, whole_number
 
 SIZE = 50
 TRIED = 5
@@ -92,7 +92,8 @@ class ProcedureForm(forms.Form):
         if name == "add":
             self.steps = [*self.steps, ""][:MAX_STEPS]
             return len(self.steps)
-        at = int(number) - 1 if number.isdecimal() and int(number) <= len(self.steps) else 0
+        typed = whole_number(number) or 1
+        at = typed - 1 if typed <= len(self.steps) else 0
         if name == "remove":
             del self.steps[at : at + 1]
             self.steps = self.steps or [""]

@@ -20,7 +20,7 @@ def text(response: Any) -> str:
     return content
 
 
-def confirmed(client: Client, owner: str, confirm: str, **counts: int) -> str:
+def confirmed(client: Client, owner: str, confirm: str, **counts: int | str) -> str:
     return text(client.post(URL, {"owner": owner, "confirm": confirm, **counts}))
 
 
@@ -70,6 +70,11 @@ def test_what_has_changed_in_the_meantime_is_shown_first(superadmin: Client, sup
     assert "Look at the numbers again" in page
     assert 'name="memories" value="2"' in page
     assert Memory.objects.count() == 2
+
+
+def test_a_number_that_is_none_is_no_expectation(superadmin: Client, support: Instance) -> None:
+    make_memory(support, owner="bob")
+    assert "1 memory" in confirmed(superadmin, "bob", "bob", memories="9" * 5000, versions="x")
 
 
 def test_nobody(superadmin: Client, support: Instance) -> None:

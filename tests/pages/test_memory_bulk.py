@@ -23,6 +23,14 @@ def values(instance: Instance, field: str) -> list[Any]:
     return list(Memory.objects.filter(instance=instance).order_by("id").values_list(field, flat=True))
 
 
+@pytest.mark.parametrize("expected", ["", "x", "9" * 5000])
+def test_a_number_that_is_none_selects_nothing(alice: Client, support: Instance, expected: str) -> None:
+    make_memory(support)
+    answer = alice.post(BULK, {"all": "1", "expected": expected, "action": "pin"}, follow=True)
+    assert "Nothing is selected." in answer.content.decode()
+    assert values(support, "pinned") == [False]
+
+
 @pytest.mark.parametrize(
     ("action", "sent", "field", "after"),
     [

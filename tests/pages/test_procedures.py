@@ -107,6 +107,7 @@ def test_steps_are_arranged_without_scripts(alice: Client, support: Instance, ac
 def test_the_last_step_leaves_an_empty_one(alice: Client) -> None:
     assert steps_in(alice.post(NEW, {"steps": ["a"], "do": "remove-1"})) == [""]
     assert steps_in(alice.post(NEW, {"steps": ["a", "b"], "do": "nonsense-9"})) == ["a", "b"]
+    assert steps_in(alice.post(NEW, {"steps": ["a", "b"], "do": f"up-{'9' * 5000}"})) == ["a", "b"]
     assert len(steps_in(alice.post(NEW, {"steps": ["a"] * 50, "do": "add"}))) == 50
 
 
