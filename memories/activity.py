@@ -11,6 +11,7 @@ from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
+from pydantic import StringConstraints
 
 from accounts.access import Scope
 from memories.embedding import backfill
@@ -23,7 +24,7 @@ from memories.review import pairing
 from memories.transfer import uploads
 from memoryconsole.errors import Conflict
 from memoryconsole.ids import first_id_at
-from memoryconsole.inputs import Input
+from memoryconsole.inputs import Input, Text
 
 NEWEST = Order(("id",))
 KINDS = {
@@ -51,7 +52,7 @@ class JobFilters(Input):
     """Leaving one out means any."""
 
     state: Annotated[Job.State | None, Given] = None
-    kind: Annotated[str | None, Given] = None
+    kind: Annotated[Annotated[Text, StringConstraints(max_length=40)] | None, Given] = None
 
 
 @dataclass(frozen=True, slots=True)

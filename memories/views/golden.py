@@ -134,14 +134,12 @@ def golden_delete(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
 @about_instance
 def recall_mark(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     """Expected or not, from the playground or a past recall: this is how golden queries are made."""
-    query, user_id = request.POST.get("query", "").strip(), request.POST.get("userId", "")
-    if not query:
-        raise Invalid({"query": ["Say what was asked."]})
+    asked = read(GoldenDraft, {name: request.POST.get(name, "") for name in ("query", "userId")})
     expected = MARKS.get(request.POST.get("expected", ""))
     memory_id = request.POST.get("memory", "")
-    mark(scope, query=query, user_id=user_id, raw_memory_id=memory_id, expected=expected)
+    mark(scope, query=asked.query, user_id=asked.user_id, raw_memory_id=memory_id, expected=expected)
     if wants_fragment(request):
-        context = {"memory_id": memory_id, "mark": expected, "typed": query, "user_id": user_id}
+        context = {"memory_id": memory_id, "mark": expected, "typed": asked.query, "user_id": asked.user_id}
         return render(request, "recall/_mark.html", context)
     said = {True: "Marked as expected.", False: "Marked as unexpected.", None: "The mark is taken back."}
     messages.success(request, f"{said[expected]} It is part of the golden queries.")

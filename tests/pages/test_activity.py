@@ -107,6 +107,7 @@ def test_filters(alice: Client, support: Instance) -> None:
     assert page(alice, f"{PAGE}&kind=extract-memories").count('id="job-') == 1
     assert "No work matches these filters" in page(alice, f"{PAGE}&state=queued")
     assert page(alice, f"{PAGE}&state=&kind=").count('id="job-') == 2
+    assert "This filter cannot be used." in page(alice, f"{PAGE}&kind=%00")
     html = page(alice, f"{PAGE}&state=tired")
     assert "This filter cannot be used." in html
     assert html.count('id="job-') == 2

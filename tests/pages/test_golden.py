@@ -70,8 +70,9 @@ def test_marking_what_is_not_there(alice, support, sales):
     assert not GoldenQuery.objects.exists()
 
 
-def test_marking_without_a_question(alice, refund):
-    assert send_mark(alice, refund, "yes", query=" ").status_code == 400
+@pytest.mark.parametrize("field", [{"query": " "}, {"query": "a\x00b"}, {"userId": "\x00"}, {"userId": "x" * 201}])
+def test_marking_with_what_is_no_question_or_no_user(alice, refund, field):
+    assert send_mark(alice, refund, "yes", **field).status_code == 400
 
 
 def test_an_empty_list_says_how_to_begin(alice, support):
