@@ -1,6 +1,7 @@
 """What every page of the console shares: who is signed in, and which instance the page is about."""
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 from uuid import UUID
@@ -52,6 +53,14 @@ def render_part(request: ConsoleRequest, template: str, part: str, context: dict
 def page_number(request: ConsoleRequest) -> int:
     number = whole_number(request.GET.get("page", ""))
     return 1 if number is None else number
+
+
+def seen_in(request: ConsoleRequest) -> datetime | None:
+    """When what a form changes was last written, as its page showed it; None when the form does not say."""
+    try:
+        return datetime.fromisoformat(request.POST.get("seen", ""))
+    except ValueError:
+        return None
 
 
 def ticked(request: ConsoleRequest) -> list[UUID]:

@@ -6,11 +6,10 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
-from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.access import Scope, instances_of
-from accounts.pages import ConsoleRequest, about_instance, render_part, wants_fragment
+from accounts.pages import ConsoleRequest, about_instance, render_part, seen_in, wants_fragment
 from conversations.models import Conversation
 from conversations.store import conversations_by_id
 from instances.models import Instance
@@ -128,7 +127,7 @@ def memory_edit(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse
     is_outdated = False
     if request.method == "POST" and form.is_valid() and (changes := form.changes()):
         try:
-            changed = change(scope, id, changes, seen=parse_datetime(request.POST.get("seen", "")))
+            changed = change(scope, id, changes, seen=seen_in(request))
         except Invalid as problem:
             add_problem(form, problem)
         except Conflict as problem:

@@ -8,11 +8,10 @@ from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
-from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET, require_http_methods
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, wants_fragment
+from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, seen_in, wants_fragment
 from memories.paging import page_of
 from memories.procedures.matching import matches
 from memories.procedures.store import (
@@ -151,7 +150,7 @@ def procedure_edit(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespo
         return _rearranged(request, form, procedure=procedure)
     if request.method == "POST" and (changes := form.read(ProcedureChanges)):
         try:
-            change_procedure(scope, id, changes, seen=parse_datetime(request.POST.get("seen", "")))
+            change_procedure(scope, id, changes, seen=seen_in(request))
         except Invalid as problem:
             form.add(problem)
         except Conflict as problem:

@@ -42,6 +42,13 @@ def test_a_correction_keeps_the_earlier_text(alice: Client, support: Instance) -
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("seen", ["", "yesterday", "2026-99-99T00:00:00+00:00"])
+def test_a_page_that_does_not_say_what_it_showed_is_saved_as_it_is(alice: Client, support: Instance, seen: str) -> None:
+    memory = make_memory(support, "Demo on Monday")
+    assert alice.post(url(memory), filled(memory, content="Demo on Tuesday", seen=seen)).status_code == 302
+    assert Memory.objects.get().content == "Demo on Tuesday"
+
+
 def test_a_summary_is_seen_with_its_text_and_saved_with_it(alice: Client, support: Instance) -> None:
     without, memory = make_memory(support, "Demo soon"), make_memory(support, "Demo on Munday", summary="A demo")
     assert '<details class="more">' in alice.get(url(without)).content.decode()
