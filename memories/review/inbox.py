@@ -104,8 +104,8 @@ def reasons(scope: Scope, memories: Sequence[Memory]) -> list[Waiting]:
     """Each with the memory it may contradict, if the reader may see that one, and how near the two are."""
     ids = {memory.conflicts_with_id for memory in memories if memory.conflicts_with_id}
     others = {other.id: other for other in readable(scope).filter(id__in=ids)} if ids else {}
-    pairs = [(memory.id, memory.conflicts_with_id) for memory in memories if memory.conflicts_with_id in others]
-    near = cosines(scope, [(id, other) for id, other in pairs if other]) if pairs else {}
+    pairs = [(memory.id, id) for memory in memories if (id := memory.conflicts_with_id) and id in others]
+    near = cosines(scope, pairs) if pairs else {}
     audit.note_private_reads(scope, [*memories, *others.values()])
     threshold = scope.instance.auto_approve_importance
     found = []
