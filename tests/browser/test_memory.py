@@ -172,7 +172,7 @@ def test_delete_one_from_its_row(console: Console, page: Page) -> None:
 
 
 def test_a_page_can_be_selected_on_a_phone(console: Console, page: Page) -> None:
-    slug = console.instance("phone-bot", *facts(3))
+    slug = console.instance("narrow-bot", *facts(3))
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"/memory?instance={slug}")
     page.get_by_text("Select this page").click()
