@@ -195,7 +195,7 @@ def recall(scope: Any, chosen: dict[str, Any]) -> float:
 
     filters = Filters(**chosen)
     parameters: dict[str, Any] = {"instance": scope.instance.id}
-    statement = EXACT.format(allowed=as_sql(matching(scope, filters), parameters))
+    statement = EXACT.format(allowed=as_sql(matching(scope, filters).values("id"), parameters))
     found = wanted = 0
     for vector in drawn_vectors(20):
         hits, _ = find(scope, Query("x"), filters, "vector", vector, 20, 0)
