@@ -6,7 +6,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 from django_htmx.middleware import HtmxDetails
@@ -48,6 +48,11 @@ def render_part(request: ConsoleRequest, template: str, part: str, context: dict
     response = render(request, f"{template}#{part}" if wants_fragment(request) else template, context)
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+def posted(request: HttpRequest) -> QueryDict | None:
+    """What a form is filled with: what was sent, or nothing where the page only shows it."""
+    return request.POST if request.method == "POST" else None
 
 
 def page_number(request: ConsoleRequest) -> int:

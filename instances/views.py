@@ -9,7 +9,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.access import Scope, open_instance, require_superadmin
-from accounts.pages import ConsoleRequest, actor_of, render_part, superadmins_only, wants_fragment
+from accounts.pages import ConsoleRequest, actor_of, posted, render_part, superadmins_only, wants_fragment
 from instances.forms import NewInstanceForm, SettingsForm
 from instances.listing import contents_of, demo_instances, free_slug, list_instances
 from instances.providers import provider_for, why_key_fails
@@ -39,7 +39,7 @@ def instance_list(request: ConsoleRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @superadmins_only
 def instance_new(request: ConsoleRequest) -> HttpResponse:
-    form = NewInstanceForm(request.POST if request.method == "POST" else None, initial=request.GET.dict())
+    form = NewInstanceForm(posted(request), initial=request.GET.dict())
     suggestion = free_slug((request.POST or request.GET).get("name", ""))
     form.suggest(suggestion)
     if request.method == "POST" and form.is_valid():
@@ -110,8 +110,7 @@ def instance_test_key(request: ConsoleRequest, slug: str) -> HttpResponse:
 def instance_delete(request: ConsoleRequest, slug: str) -> HttpResponse:
     scope = _open(request, slug)
     require_superadmin(scope.actor)
-    typed = request.POST if request.method == "POST" else None
-    form = ConfirmForm(typed, name=scope.instance.slug, is_its="slug", otherwise="Nothing was deleted.")
+    form = ConfirmForm(posted(request), name=scope.instance.slug, is_its="slug", otherwise="Nothing was deleted.")
     if request.method == "POST" and form.is_valid():
         gone = delete_instance(scope)
         messages.success(request, f"{scope.instance.name} is deleted, {_with_all(gone)}. Nothing of it is left.")
@@ -135,8 +134,7 @@ def _open(request: ConsoleRequest, slug: str) -> Scope:
 
 
 def _settings_form(request: ConsoleRequest, scope: Scope) -> SettingsForm:
-    data = request.POST if request.method == "POST" else None
-    return SettingsForm(data, instance=scope.instance, is_superadmin=scope.actor.is_superadmin)
+    return SettingsForm(posted(request), instance=scope.instance, is_superadmin=scope.actor.is_superadmin)
 
 
 def _settings_page(

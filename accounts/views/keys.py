@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from accounts.access import instances_of
 from accounts.forms import KeyForm
 from accounts.keys import create_key, find_key, keys_seen_by, revoke_key, state_of
-from accounts.pages import ConsoleRequest, actor_of, render_part
+from accounts.pages import ConsoleRequest, actor_of, posted, render_part
 from memoryconsole.errors import Conflict, Invalid
 from memoryconsole.forms import add_problem
 from memoryconsole.ids import parse_id, uuid7
@@ -28,7 +28,7 @@ def key_list(request: ConsoleRequest) -> HttpResponse:
 def key_new(request: ConsoleRequest) -> HttpResponse:
     actor = actor_of(request)
     form = KeyForm(
-        request.POST if request.method == "POST" else None,
+        posted(request),
         instances=list(instances_of(actor).order_by("slug")),
         is_superadmin=actor.is_superadmin,
     )

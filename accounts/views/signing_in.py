@@ -18,7 +18,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
 from accounts.forms import OwnPasswordForm, SignInForm
-from accounts.pages import ConsoleRequest, VisitorRequest
+from accounts.pages import ConsoleRequest, VisitorRequest, posted
 from accounts.people import change_own_password
 from memoryconsole.errors import Invalid
 from memoryconsole.forms import add_problem
@@ -34,7 +34,7 @@ def sign_in(request: VisitorRequest) -> HttpResponse:
         return redirect(next_url)
     if request.htmx:
         return HttpResponse(status=204) if "X-Hint" in request.headers else _whole_page(request.htmx, next_url)
-    form = SignInForm(request, request.POST if request.method == "POST" else None)
+    form = SignInForm(request, posted(request))
     if request.method == "POST" and form.is_valid():
         login(request, form.get_user())
         return redirect(next_url)
@@ -59,7 +59,7 @@ def locked_out(request: HttpRequest, _response: HttpResponse, _credentials: dict
 @sensitive_post_parameters("current", "password", "again")
 @require_http_methods(["GET", "POST"])
 def password(request: ConsoleRequest) -> HttpResponse:
-    form = OwnPasswordForm(request.POST if request.method == "POST" else None, user=request.user)
+    form = OwnPasswordForm(posted(request), user=request.user)
     if request.method == "POST" and form.is_valid():
         try:
             change_own_password(request.user, password=form.cleaned_data["password"])

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from accounts.access import Actor, instances_of
 from accounts.forms import NewPasswordForm, NewUserForm, UserForm
 from accounts.models import User
-from accounts.pages import ConsoleRequest, actor_of, superadmins_only
+from accounts.pages import ConsoleRequest, actor_of, posted, superadmins_only
 from accounts.people import change_person, create_person, find_person, grants_of, people, reset_password
 from memoryconsole.errors import Invalid
 from memoryconsole.forms import add_problem, ask_again
@@ -31,7 +31,7 @@ def user_list(request: ConsoleRequest) -> HttpResponse:
 def user_new(request: ConsoleRequest) -> HttpResponse:
     actor = actor_of(request)
     instances = list(instances_of(actor).order_by("slug"))
-    form = NewUserForm(request.POST if request.method == "POST" else None, instances=instances)
+    form = NewUserForm(posted(request), instances=instances)
     if request.method == "POST" and form.is_valid():
         try:
             made = create_person(
@@ -58,7 +58,7 @@ def user_new(request: ConsoleRequest) -> HttpResponse:
 def user_edit(request: ConsoleRequest, id: UUID) -> HttpResponse:
     actor = actor_of(request)
     person = find_person(actor, id)
-    form = _user_form(actor, person, request.POST if request.method == "POST" else None)
+    form = _user_form(actor, person, posted(request))
     if request.method == "POST" and form.is_valid():
         try:
             change_person(

@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance
+from accounts.pages import ConsoleRequest, about_instance, posted
 from memories.forgetting import forget, forgotten_at, preview, require_reach
 from memories.forms.forgetting import OwnerForm
 from memoryconsole.counting import counted
@@ -39,8 +39,7 @@ def forget_person(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     if not who.is_valid():
         return render(request, "memories/forget.html", {"who": who})
     owner = who.cleaned_data["owner"]
-    typed = request.POST if request.method == "POST" else None
-    form = ConfirmForm(typed, name=owner, is_its="id", otherwise="Nothing was forgotten.")
+    form = ConfirmForm(posted(request), name=owner, is_its="id", otherwise="Nothing was forgotten.")
     if request.method == "POST" and form.is_valid():
         try:
             done = forget(scope, owner, expected=_expected(request.POST))

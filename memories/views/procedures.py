@@ -11,7 +11,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET, require_http_methods
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, seen_in, wants_fragment
+from accounts.pages import ConsoleRequest, about_instance, page_number, posted, render_part, seen_in, wants_fragment
 from memories.paging import page_of
 from memories.procedures.matching import matches
 from memories.procedures.store import (
@@ -123,7 +123,7 @@ def procedure_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @about_instance
 def procedure_new(request: ConsoleRequest, scope: Scope) -> HttpResponse:
-    form = ProcedureForm(request.POST if request.method == "POST" else None)
+    form = ProcedureForm(posted(request))
     if request.method == "POST" and not _is_saving(request):
         return _rearranged(request, form)
     if request.method == "POST" and (draft := form.read(ProcedureDraft)):
@@ -143,8 +143,7 @@ def procedure_new(request: ConsoleRequest, scope: Scope) -> HttpResponse:
 def procedure_edit(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
     procedure = find_procedure(scope, id)
     initial = {"name": procedure.name, "trigger": procedure.trigger}
-    posted = request.POST if request.method == "POST" else None
-    form = ProcedureForm(posted, steps=procedure.steps, initial=initial)
+    form = ProcedureForm(posted(request), steps=procedure.steps, initial=initial)
     is_outdated = False
     if request.method == "POST" and not _is_saving(request):
         return _rearranged(request, form, procedure=procedure)
