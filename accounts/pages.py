@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 from uuid import UUID
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
@@ -19,6 +20,8 @@ from memoryconsole.ids import parse_id
 from memoryconsole.inputs import whole_number
 
 P = ParamSpec("P")
+# How many rows a long list has on a page; the first unless something else is chosen.
+SIZES = (25, 50, 100)
 
 
 class VisitorRequest(HttpRequest):
@@ -58,6 +61,28 @@ def posted(request: HttpRequest) -> QueryDict | None:
 def page_number(request: ConsoleRequest) -> int:
     number = whole_number(request.GET.get("page", ""))
     return 1 if number is None else number
+
+
+def told_page_number(request: ConsoleRequest) -> int:
+    """The same, and the reader is told when it is none."""
+    number = whole_number(request.GET.get("page", "1"))
+    if number is None:
+        messages.warning(request, "That is not a page number; this is page 1.")
+    return 1 if number is None else number
+
+
+def told_page_size(request: ConsoleRequest, things: str) -> int:
+    """How many of these things a page is to have; the reader is told when it cannot have so many."""
+    size = request.GET.get("size", str(SIZES[0]))
+    if size in map(str, SIZES):
+        return int(size)
+    messages.warning(request, f"A page has {', '.join(map(str, SIZES[:-1]))} or {SIZES[-1]} {things}.")
+    return SIZES[0]
+
+
+def tell_of_other_page(request: ConsoleRequest, asked: int, shown: int) -> None:
+    if asked != shown:
+        messages.warning(request, f"There is no page {asked:,}; this is page {shown:,}.")
 
 
 def seen_in(request: ConsoleRequest) -> datetime | None:

@@ -2,12 +2,19 @@
 
 from uuid import UUID
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.views.decorators.http import require_GET
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, render_part
+from accounts.pages import (
+    SIZES,
+    ConsoleRequest,
+    about_instance,
+    render_part,
+    tell_of_other_page,
+    told_page_number,
+    told_page_size,
+)
 from conversations.listing import (
     LINKED_SHOWN,
     ConversationFilters,
@@ -20,19 +27,16 @@ from conversations.listing import (
 from conversations.store import find_conversation
 from memories.models import Memory
 from memoryconsole.errors import Invalid
-from memoryconsole.inputs import read, whole_number
-
-SIZES = (25, 50, 100)
+from memoryconsole.inputs import read
 
 
 @require_GET
 @about_instance
 def conversation_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     filters, invalid = _read_filters(request)
-    number = _read_number(request)
-    page = list_page(scope, filters, number=number, size=_read_size(request), anchor=request.GET.get("anchor", ""))
-    if number != page.number:
-        messages.warning(request, f"There is no page {number:,}; this is page {page.number:,}.")
+    number, size = told_page_number(request), told_page_size(request, "conversations")
+    page = list_page(scope, filters, number=number, size=size, anchor=request.GET.get("anchor", ""))
+    tell_of_other_page(request, number, page.number)
     context = {
         "page": page,
         "sizes": SIZES,
@@ -53,7 +57,7 @@ def conversation_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> Http
     linked = memories_from(scope, conversation)
     context = {
         "conversation": conversation,
-        "page": transcript_page(scope, conversation, number=_read_number(request), message=message),
+        "page": transcript_page(scope, conversation, number=told_page_number(request), message=message),
         "memories": linked[:LINKED_SHOWN],
         "has_more": len(linked) > LINKED_SHOWN,
         "by_message": _by_message(linked[:LINKED_SHOWN]),
@@ -75,18 +79,3 @@ def _read_filters(request: ConsoleRequest) -> tuple[ConversationFilters, Invalid
         return read(ConversationFilters, values), None
     except Invalid as problem:
         return ConversationFilters(), problem
-
-
-def _read_number(request: ConsoleRequest) -> int:
-    number = whole_number(request.GET.get("page", "1"))
-    if number is None:
-        messages.warning(request, "That is not a page number; this is page 1.")
-    return 1 if number is None else number
-
-
-def _read_size(request: ConsoleRequest) -> int:
-    size = request.GET.get("size", str(SIZES[0]))
-    if size in map(str, SIZES):
-        return int(size)
-    messages.warning(request, f"A page has {', '.join(map(str, SIZES[:-1]))} or {SIZES[-1]} conversations.")
-    return SIZES[0]

@@ -13,7 +13,15 @@ from django.utils.formats import date_format
 from django.views.decorators.http import require_GET
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from accounts.pages import (
+    SIZES,
+    ConsoleRequest,
+    about_instance,
+    tell_of_other_page,
+    told_page_number,
+    told_page_size,
+    wants_fragment,
+)
 from conversations.store import conversations_by_id
 from instances.warnings import warnings_for
 from memories.filters import Filters
@@ -26,10 +34,8 @@ from memories.views.jobs import embedding_of
 from memories.views.searching import keep_history_short, search_page, text_in
 from memories.vocabulary import Category, Role
 from memoryconsole.errors import Invalid
-from memoryconsole.inputs import whole_number
 from memoryconsole.local_time import local_time
 
-SIZES = (25, 50, 100)
 ORDER_TITLES = [("newest", "Newest first"), ("oldest", "Oldest first"), ("importance", "Most important first")]
 NOT_FILTERS = {"instance", "search", "page", "size", "sort", "anchor", "select", "back", "csrfmiddlewaretoken"}
 
@@ -59,8 +65,8 @@ def memory_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
             order=view.order,
             anchor=view.anchor,
         )
-    if not invalid and view.number != page.number:
-        messages.warning(request, f"There is no page {view.number:,}; this is page {page.number:,}.")
+    if not invalid:
+        tell_of_other_page(request, view.number, page.number)
     on_top = [] if searched or invalid else _on_top(scope, filters, view, page)
     others = [memory for memory in page.rows if memory not in on_top]
     rows = on_top + others
@@ -120,18 +126,12 @@ class View:
 
 def _read_view(request: ConsoleRequest) -> View:
     """Which part of the list, in which order; what makes no sense is said and replaced by the default."""
-    number, size = whole_number(request.GET.get("page", "1")), request.GET.get("size", str(SIZES[0]))
+    number, size = told_page_number(request), told_page_size(request, "memories")
     order = request.GET.get("sort", "") or "newest"
-    if number is None:
-        messages.warning(request, "That is not a page number; this is page 1.")
-        number = 1
-    if size not in map(str, SIZES):
-        messages.warning(request, f"A page has {', '.join(map(str, SIZES[:-1]))} or {SIZES[-1]} memories.")
-        size = str(SIZES[0])
     if order not in ORDERS:
         messages.warning(request, f"The list can be sorted by {', '.join(ORDERS)}.")
         order = "newest"
-    return View(number, int(size), order, request.GET.get("anchor", ""))
+    return View(number, size, order, request.GET.get("anchor", ""))
 
 
 def _on_top(scope: Scope, filters: Filters, view: View, page: Page[Memory]) -> list[Memory]:
