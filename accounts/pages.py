@@ -53,6 +53,14 @@ def render_part(request: ConsoleRequest, template: str, part: str, context: dict
     return response
 
 
+def without(query: QueryDict, *names: str) -> QueryDict:
+    """What an address asks for, but for these."""
+    kept = query.copy()
+    for name in names:
+        kept.pop(name, None)
+    return kept
+
+
 def posted(request: HttpRequest) -> QueryDict | None:
     """What a form is filled with: what was sent, or nothing where the page only shows it."""
     return request.POST if request.method == "POST" else None

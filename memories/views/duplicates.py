@@ -10,7 +10,7 @@ from django.template.defaultfilters import truncatechars
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, ticked, wants_fragment
+from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, ticked, wants_fragment, without
 from memories.forms.reviewing import MergeForm, PairingForm
 from memories.models import DuplicatePair, Job
 from memories.paging import Page
@@ -149,6 +149,4 @@ def _page(request: ConsoleRequest, groups: list[list[DuplicatePair]]) -> Page[Du
 
 
 def _list_url(request: ConsoleRequest) -> str:
-    query = request.GET.copy()
-    query.pop("anchor", None)
-    return f"/memory/duplicates?{query.urlencode()}"
+    return f"/memory/duplicates?{without(request.GET, 'anchor').urlencode()}"

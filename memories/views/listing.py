@@ -21,6 +21,7 @@ from accounts.pages import (
     told_page_number,
     told_page_size,
     wants_fragment,
+    without,
 )
 from conversations.store import conversations_by_id
 from instances.warnings import warnings_for
@@ -182,9 +183,7 @@ def _in_words(name: str, value: Any) -> str:
 
 def list_url(query: QueryDict, **changes: str | None) -> str:
     """The list's URL with some parameters changed; a changed filter starts again at the first page."""
-    kept = query.copy()
-    for name in ("page", "anchor", "select", *changes):
-        kept.pop(name, None)
+    kept = without(query, "page", "anchor", "select", *changes)
     for name, value in changes.items():
         if value is not None:
             kept[name] = value
@@ -193,18 +192,12 @@ def list_url(query: QueryDict, **changes: str | None) -> str:
 
 def same_url(query: QueryDict) -> str:
     """The same page of the list, with nothing selected; found anew, because rows of it may be gone."""
-    kept = query.copy()
-    for name in ("anchor", "select"):
-        kept.pop(name, None)
-    return f"/memory?{kept.urlencode()}"
+    return f"/memory?{without(query, 'anchor', 'select').urlencode()}"
 
 
 def export_query(query: QueryDict) -> str:
     """The filters in force, without what is only about this page of the list."""
-    kept = query.copy()
-    for name in NOT_FILTERS - {"instance"}:
-        kept.pop(name, None)
-    return kept.urlencode()
+    return without(query, *NOT_FILTERS - {"instance"}).urlencode()
 
 
 def back_to(query: QueryDict) -> str:

@@ -10,7 +10,7 @@ from django.template.defaultfilters import truncatechars
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, ticked, wants_fragment
+from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, ticked, wants_fragment, without
 from conversations.store import conversations_by_id
 from memories.audit import note_private_reads
 from memories.forms.reviewing import MergeForm, ReviewForm
@@ -148,10 +148,7 @@ def _answer(request: ConsoleRequest, scope: Scope) -> HttpResponse:
 
 
 def _list_url(request: ConsoleRequest) -> str:
-    query = request.GET.copy()
-    for name in ("action", "anchor"):
-        query.pop(name, None)
-    return f"/memory/review?{query.urlencode()}"
+    return f"/memory/review?{without(request.GET, 'action', 'anchor').urlencode()}"
 
 
 def _not_there(n: int) -> str:
