@@ -35,7 +35,8 @@ class Actor:
     read_org: bool = False
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.name}"
+        """As logs and jobs keep it, whose columns take no more."""
+        return f"{self.kind} {self.name}"[:200]
 
     @property
     def is_authenticated(self) -> bool:

@@ -7,4 +7,4 @@ from accounts.models import AccountEvent
 
 
 def record_event(actor: Actor, action: str, subject: str, **detail: Any) -> None:
-    AccountEvent.objects.create(actor=str(actor)[:200], action=action, subject=subject[:200], detail=detail)
+    AccountEvent.objects.create(actor=str(actor), action=action, subject=subject[:200], detail=detail)

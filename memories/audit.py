@@ -29,7 +29,7 @@ def entry(scope: Scope, action: str, memory_ids: Sequence[UUID] = (), **detail: 
         "instance_id": scope.instance.id,
         "id": uuid7(),
         "action": action,
-        "actor": _name(scope),
+        "actor": str(scope.actor),
         "memory_ids": memory_ids,
         "detail": detail,
         "created_at": timezone.now(),
@@ -58,11 +58,7 @@ def _just_seen(scope: Scope) -> set[UUID]:
     rows = AuditEntry.objects.filter(
         instance=scope.instance,
         action=READ_PRIVATE,
-        actor=_name(scope),
+        actor=str(scope.actor),
         id__gte=first_id_at(timezone.now() - ONE_LOOK),
     )
     return {id for ids in rows.values_list("memory_ids", flat=True) for id in ids}
-
-
-def _name(scope: Scope) -> str:
-    return str(scope.actor)[:200]

@@ -68,7 +68,7 @@ def _version(scope: Scope, memory: Memory, number: int, cause: Cause) -> MemoryV
         evidence=memory.evidence,
         tags=memory.tags,
         reason=cause.reason,
-        actor=str(scope.actor)[:200],
+        actor=str(scope.actor),
         similarity=cause.similarity,
         source_message_id=cause.source_message_id,
         written_at=memory.updated_at,

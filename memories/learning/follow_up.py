@@ -46,7 +46,7 @@ def queue(scope: Scope, kind: str, conversation_id: UUID) -> Job | None:
             job = Job.objects.create(
                 instance=scope.instance,
                 kind=kind,
-                actor=str(scope.actor)[:200],
+                actor=str(scope.actor),
                 conversation_id=conversation_id,
                 created_at=timezone.now(),
             )

@@ -80,7 +80,7 @@ def keep_upload(
     return Job.objects.create(
         instance=scope.instance,
         kind=KIND,
-        actor=str(scope.actor)[:200],
+        actor=str(scope.actor),
         payload=payload,
         total=default_storage.size(path),
         created_at=timezone.now(),
