@@ -136,13 +136,7 @@ class NewUserForm(MembershipsForm):
         widget=verbatim(),
         help_text="Letters, digits and @ . + - _ only. It cannot be changed later.",
     )
-    password = forms.CharField(
-        required=False,
-        strip=False,
-        max_length=1000,
-        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="Leave empty to have one made, which is shown once.",
-    )
+    password = NewPasswordForm.base_fields["password"]
     is_superadmin = forms.BooleanField(
         label="Superadmin", required=False, help_text="Opens every instance, and manages users, keys and instances."
     )

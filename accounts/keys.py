@@ -3,7 +3,7 @@
 import hmac
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Literal
@@ -47,8 +47,8 @@ def create_key(
     """The key's row and the key itself, which cannot be read again later. With an `id` it is made once."""
     if id:
         wait_for_turn(f"api key {id}")
-    if id and ApiKey.objects.filter(id=id).exists():
-        raise Conflict("This key has been made already, and was shown once.", code="made_already")
+        if ApiKey.objects.filter(id=id).exists():
+            raise Conflict("This key has been made already, and was shown once.", code="made_already")
     name = name.strip()
     if not 1 <= len(name) <= LONGEST_NAME:
         raise Invalid({"name": [f"Give it a name of 1 to {LONGEST_NAME} characters."]})
@@ -67,10 +67,7 @@ def create_key(
         name=name,
         prefix=prefix,
         hash=_hash(whole),
-        all_instances=grants.all_instances,
-        read_only=grants.read_only,
-        read_team=grants.read_team,
-        read_org=grants.read_org,
+        **asdict(grants),
         expires_at=expires_at,
         created_by_id=actor.id if actor.kind == "user" else None,
     )
@@ -85,11 +82,9 @@ def key_presented(whole: str) -> ApiKey | None:
     if len(parts) != 3 or parts[0] != "mc" or "\x00" in whole:
         return None
     key = BY_PREFIX.first(parts[1])
+    if key is None or not hmac.compare_digest(key.hash, _hash(whole)) or state_of(key) != "active":
+        return None
     now = timezone.now()
-    if key is None or not hmac.compare_digest(key.hash, _hash(whole)):
-        return None
-    if state_of(key) != "active":
-        return None
     if key.last_used_at is None or now - key.last_used_at > USED_AGAIN_AFTER:
         ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
     return key
