@@ -68,8 +68,8 @@ def conversations_of(scope: Scope) -> QuerySet[Conversation]:
     return Conversation.objects.filter(instance=scope.instance)
 
 
-def conversations_by_id(scope: Scope, ids: Iterable[UUID | None]) -> dict[UUID, Conversation]:
-    """Those of them that are there; asks nobody where there are none."""
+def conversations_by_id(scope: Scope, ids: Iterable[UUID | None]) -> dict[UUID | None, Conversation]:
+    """Those of them that are there, and of no id none; asks nobody where there are none."""
     wanted = {id for id in ids if id}
     return {each.id: each for each in conversations_of(scope).filter(id__in=wanted)} if wanted else {}
 

@@ -52,18 +52,13 @@ def steps(scope: Scope, memory: Memory, versions: Sequence[MemoryVersion]) -> li
     """For versions that follow each other, newest first."""
     if not versions:
         return []
-    newer: MemoryVersion | Memory = history(scope, memory).filter(number=versions[0].number + 1).first() or memory
+    newest = history(scope, memory).filter(number=versions[0].number + 1).first() or memory
     messages = _messages(scope, versions)
-    found = []
-    for version in versions:
-        found.append(
-            Step(version, newer, messages.get(version.source_message_id) if version.source_message_id else None)
-        )
-        newer = version
-    return found
+    pairs = zip(versions, [newest, *versions], strict=False)
+    return [Step(version, after, messages.get(version.source_message_id)) for version, after in pairs]
 
 
-def _messages(scope: Scope, versions: Sequence[MemoryVersion]) -> dict[UUID, Message]:
+def _messages(scope: Scope, versions: Sequence[MemoryVersion]) -> dict[UUID | None, Message]:
     ids = [version.source_message_id for version in versions if version.source_message_id]
     rows = Message.objects.filter(instance=scope.instance, id__in=ids).only("id", "conversation_id") if ids else []
     return {message.id: message for message in rows}

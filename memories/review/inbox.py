@@ -103,16 +103,14 @@ def part_waiting(
 def reasons(scope: Scope, memories: Sequence[Memory]) -> list[Waiting]:
     """Each with the memory it may contradict, if the reader may see that one, and how near the two are."""
     ids = {memory.conflicts_with_id for memory in memories if memory.conflicts_with_id}
-    others = {other.id: other for other in readable(scope).filter(id__in=ids)} if ids else {}
+    others: dict[UUID | None, Memory] = {other.id: other for other in readable(scope).filter(id__in=ids)} if ids else {}
     pairs = [(memory.id, id) for memory in memories if (id := memory.conflicts_with_id) and id in others]
-    near = cosines(scope, pairs) if pairs else {}
+    near = {id: cosine for (id, _), cosine in cosines(scope, pairs).items()} if pairs else {}
     audit.note_private_reads(scope, [*memories, *others.values()])
     threshold = scope.instance.auto_approve_importance
-    found = []
-    for memory in memories:
-        other = others.get(memory.conflicts_with_id) if memory.conflicts_with_id else None
-        found.append(Waiting(memory, threshold, other, near.get((memory.id, other.id)) if other else None))
-    return found
+    return [
+        Waiting(memory, threshold, others.get(memory.conflicts_with_id), near.get(memory.id)) for memory in memories
+    ]
 
 
 def find_waiting(scope: Scope, raw_id: object) -> Waiting:

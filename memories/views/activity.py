@@ -117,7 +117,7 @@ def _filters(request: ConsoleRequest) -> JobFilters:
 
 def _shown(scope: Scope, jobs: list[Job]) -> list[ShownJob]:
     found = conversations_by_id(scope, [job.conversation_id for job in jobs])
-    return [ShownJob(job, found.get(job.conversation_id) if job.conversation_id else None) for job in jobs]
+    return [ShownJob(job, found.get(job.conversation_id)) for job in jobs]
 
 
 def _in_words(start: datetime, end: datetime) -> str:

@@ -78,10 +78,11 @@ def memory_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
     memory, origin = find_own_or_shared(scope, id)
     if origin != scope.instance:
         return _shared_detail(request, scope, memory, origin)
+    conversation_id = memory.source_conversation_id
     latest = list(history(scope, memory)[: VERSIONS + 1])
     context = {
         "memory": memory,
-        "conversation": next(iter(conversations_by_id(scope, [memory.source_conversation_id]).values()), None),
+        "conversation": conversations_by_id(scope, [conversation_id]).get(conversation_id),
         "successor": _successor(scope, memory),
         "steps": steps(scope, memory, latest[:VERSIONS]),
         "has_more_versions": len(latest) > VERSIONS,
