@@ -84,10 +84,18 @@ class Variant:
 
 
 def golden_queries(scope: Scope) -> list[Golden]:
-    """The oldest first, with those of their memories that the reader may see."""
-    rows = list(_queries(scope).order_by("id"))
-    marks = GoldenMark.objects.filter(instance=scope.instance).order_by("id")
-    visible = marks.filter(memory_id__in=readable(scope).values("id"))
+    """The oldest first."""
+    marks = GoldenMark.objects.filter(instance=scope.instance)
+    return _with_marks(scope, list(_queries(scope).order_by("id")), marks)
+
+
+def with_marks(scope: Scope, row: GoldenQuery) -> Golden:
+    return _with_marks(scope, [row], _marks_of(scope, row))[0]
+
+
+def _with_marks(scope: Scope, rows: Sequence[GoldenQuery], marks: QuerySet[GoldenMark]) -> list[Golden]:
+    """With those of their memories that the reader may see."""
+    visible = marks.filter(memory_id__in=readable(scope).values("id")).order_by("id")
     of: dict[tuple[UUID, bool], list[UUID]] = {}
     for golden_id, memory_id, expected in visible.values_list("golden_id", "memory_id", "expected"):
         of.setdefault((golden_id, expected), []).append(memory_id)
@@ -108,8 +116,7 @@ def save_golden(scope: Scope, draft: GoldenDraft) -> GoldenQuery:
         raise NotFound("There is no such memory in this instance.")
     with transaction.atomic():
         golden = _open(scope, draft.query, draft.user_id)
-        marks = GoldenMark.objects.filter(instance=scope.instance, golden_id=golden.id)
-        marks.filter(memory_id__in=readable(scope).values("id")).delete()
+        _marks_of(scope, golden).filter(memory_id__in=readable(scope).values("id")).delete()
         GoldenMark.objects.bulk_create(
             GoldenMark(instance=scope.instance, golden_id=golden.id, memory_id=id, expected=expected)
             for id, expected in wanted.items()
@@ -123,7 +130,7 @@ def mark(scope: Scope, *, query: str, user_id: str, raw_memory_id: object, expec
     scope.require_write()
     memory = find_memory(scope, raw_memory_id)
     golden = _open(scope, query, user_id)
-    marks = GoldenMark.objects.filter(instance=scope.instance, golden_id=golden.id)
+    marks = _marks_of(scope, golden)
     if expected is None:
         marks.filter(memory_id=memory.id).delete()
         return golden
@@ -152,8 +159,7 @@ def change_golden(scope: Scope, raw_id: object, draft: GoldenDraft) -> GoldenQue
 def marks_for(scope: Scope, query: str, user_id: str) -> dict[UUID, bool]:
     """Of the memories somebody marked for this query, whether each is expected."""
     golden = _queries(scope).filter(query_hash=_hash(_stored(query), user_id)).first()
-    marks = GoldenMark.objects.filter(instance=scope.instance, golden_id=golden.id) if golden else ()
-    return {mark.memory_id: mark.expected for mark in marks}
+    return {mark.memory_id: mark.expected for mark in _marks_of(scope, golden)} if golden else {}
 
 
 def find_golden(scope: Scope, raw_id: object) -> GoldenQuery:
@@ -169,6 +175,10 @@ def delete_golden(scope: Scope, raw_id: object) -> None:
 
 def _queries(scope: Scope) -> QuerySet[GoldenQuery]:
     return GoldenQuery.objects.filter(instance=scope.instance)
+
+
+def _marks_of(scope: Scope, golden: GoldenQuery) -> QuerySet[GoldenMark]:
+    return GoldenMark.objects.filter(instance=scope.instance, golden_id=golden.id)
 
 
 def _open(scope: Scope, raw_query: str, user_id: str) -> GoldenQuery:

@@ -27,6 +27,7 @@ from memories.recall.golden import (
     find_golden,
     golden_queries,
     mark,
+    with_marks,
 )
 from memories.recall.request import RecallSettings
 from memories.views.recall_settings import changed_values, changes_for, knobs_for, settings_in
@@ -102,7 +103,7 @@ def golden_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
 @about_instance
 def golden_edit(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
     row = find_golden(scope, id)
-    golden = next(golden for golden in golden_queries(scope) if golden.row.id == row.id)
+    golden = with_marks(scope, row)
     problem = None
     if request.method == "POST":
         try:
