@@ -41,8 +41,12 @@ def _out_of_reach(instance: Instance) -> list[Warning]:
         return []
     if provider:
         return [Warning("no_chat_deployment", "No deployment for chat", NO_CHAT, _setting(instance, "openai-key"))]
-    field = "openai-key" if instance.embedder != Embedder.AZURE else "embedder"
-    return [Warning("no_openai_key", "No OpenAI key", _no_key(instance), _setting(instance, field))]
+    return [Warning("no_openai_key", "No OpenAI key", _no_key(instance), way_to_key(instance))]
+
+
+def way_to_key(instance: Instance) -> str:
+    """Where a key that is missing or not accepted can be entered, or another embedder be chosen than Azure."""
+    return _setting(instance, "embedder" if instance.embedder == Embedder.AZURE else "openai-key")
 
 
 def _setting(instance: Instance, field: str) -> str:

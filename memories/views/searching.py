@@ -11,7 +11,8 @@ from django_htmx.http import replace_url
 
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest
-from instances.models import Embedder, Instance
+from instances.models import Instance
+from instances.warnings import way_to_key
 from memories.audit import note_private_reads
 from memories.filters import Filters
 from memories.models import Memory, MemoryVersion
@@ -129,7 +130,7 @@ def search_page(scope: Scope, text: str, filters: Filters, *, number: int, size:
         results=results,
         page=Page([hit.memory for hit in results.hits], number, size, results.total, BY_RANK),
         hits=_shown_hits(scope, results),
-        settings_url=_settings_url(scope.instance) if results.code in KEY_PROBLEMS else "",
+        settings_url=way_to_key(scope.instance) if results.code in KEY_PROBLEMS else "",
         suggested=_suggested(scope, text, results) if number == 1 and not results.corrected else "",
     )
 
@@ -154,12 +155,6 @@ def keep_history_short(request: ConsoleRequest, response: HttpResponse, typed: s
     before, address = request.htmx.current_url_abs_path or "", request.get_full_path()
     is_typing_on = "X-Typing" in request.headers and typed in QueryDict(before.partition("?")[2])
     return replace_url(response, address) if is_typing_on or before == address else response
-
-
-def _settings_url(instance: Instance) -> str:
-    """Where a key that is missing or not accepted can be entered."""
-    field = "embedder" if instance.embedder == Embedder.AZURE else "openai-key"
-    return f"/instances/{instance.slug}/settings#{field}"
 
 
 def _shown_hits(scope: Scope, results: Results) -> dict[UUID, ShownHit]:
