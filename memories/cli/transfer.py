@@ -123,7 +123,7 @@ def _source(name: str) -> Iterator[IO[bytes]]:
         try:
             with Path(name).open("rb") as file:
                 yield file
-        except (OSError, IsADirectoryError) as error:
+        except OSError as error:
             raise Problem(f"{name} cannot be read: {error.strerror}.") from None
         return
     with tempfile.TemporaryFile() as spool:

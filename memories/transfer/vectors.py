@@ -36,16 +36,18 @@ WHERE m.instance_id = %(instance)s AND m.id = ANY(%(memories)s::uuid[]) AND (
 """
 
 
-def store_vectors(scope: Scope, brought: Sequence[tuple[Memory, Vectors | None]]) -> None:
+def store_vectors(scope: Scope, brought: Sequence[tuple[Memory, Vectors]]) -> None:
     instance = scope.instance
     model = model_of(instance)
+    if not model or instance.embedding_model not in ("", model):
+        return
     usable = [
-        (memory, text_hash, _written(vector))
+        (memory, text_hash, written)
         for memory, vectors in brought
-        if vectors and model and vectors.model == model and instance.embedding_model in ("", model)
+        if vectors.model == model
         for text_hash, vector in vectors.by_text.items()
+        if (written := _written(vector))
     ]
-    usable = [each for each in usable if each[2]]
     if not usable:
         return
     begin_with(instance, model)
