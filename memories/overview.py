@@ -10,8 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
-from django.db.models import BooleanField, Count, OuterRef, Q, QuerySet, Subquery
-from django.db.models.expressions import RawSQL
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from accounts.access import Scope
@@ -20,7 +19,7 @@ from memories.activity import LOOKED_BACK, JobFilters, jobs
 from memories.audit import note_private_reads
 from memories.days import Day, last_days
 from memories.embedding.embedder import model_of
-from memories.filters import IS_NOT_EMBEDDED, Filters, matching, readable
+from memories.filters import IS_NOT_EMBEDDED, Filters, matching, readable, spelt_out
 from memories.listing import Totals, count, count_by_day
 from memories.models import Attachment, Job, Memory
 from memories.procedures.store import procedures_of
@@ -39,8 +38,7 @@ COUNTED_UP_TO = 10_000
 # Of what needs somebody, more is many.
 MANY = 1_000
 SHOWN = 5
-# The condition of a partial index, spelt as a literal: with a parameter a generic plan could not use the index.
-IS_RECALLED = RawSQL("access_count > 0", (), output_field=BooleanField())
+IS_RECALLED = spelt_out("access_count > 0")
 
 
 @dataclass(frozen=True, slots=True)

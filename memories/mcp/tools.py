@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Generic, TypeVar
 
-from django.db.models import BooleanField, QuerySet
-from django.db.models.expressions import RawSQL
+from django.db.models import QuerySet
 from pydantic import AfterValidator, ConfigDict, Field
 
 from accounts.access import Scope
@@ -17,7 +16,7 @@ from instances.models import Instance
 from memories import store
 from memories.deletion import delete_key
 from memories.draft import Content, Importance, MemoryDraft, Name
-from memories.filters import Filters, readable
+from memories.filters import Filters, readable, spelt_out
 from memories.listing import list_from
 from memories.models import Memory
 from memories.recall.recalling import RecallRequest, recall
@@ -33,8 +32,8 @@ from memoryconsole.presenting import when
 SOURCE = "mcp"
 LONGEST_LIST = 100
 NAMED_OWNERS = 3
-# The condition of the index of keys, spelt as a literal: with parameters a generic plan could not use it.
-HOLDS_ITS_KEY = RawSQL("status = 'active' AND NOT key = ''", (), output_field=BooleanField())
+# The condition of the index of keys.
+HOLDS_ITS_KEY = spelt_out("status = 'active' AND NOT key = ''")
 
 Json = dict[str, Any]
 

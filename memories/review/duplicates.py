@@ -6,13 +6,12 @@ from typing import Literal
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import BooleanField, OuterRef, QuerySet, Subquery
-from django.db.models.expressions import RawSQL
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from accounts.access import Scope
 from memories import audit
 from memories.diff import Diff, diff
-from memories.filters import readable
+from memories.filters import readable, spelt_out
 from memories.learning.differences import differences
 from memories.models import LISTED, DuplicatePair, Memory
 from memories.paging import Order, name_of_list, part_of_list
@@ -24,8 +23,7 @@ from memoryconsole.finding import find_among
 Kind = Literal["duplicate", "conflict"]
 
 NEAREST = Order(("cosine", "id"))
-# The condition of a partial index, spelt as a literal: with a parameter a generic plan could not use the index.
-IS_OPEN = RawSQL("state = 'open'", (), output_field=BooleanField())
+IS_OPEN = spelt_out("state = 'open'")
 # More are not put together at once; the others follow when these are decided about.
 LOOKED_AT = 5_000
 COUNTED_UP_TO = 10_000

@@ -10,15 +10,14 @@ from typing import Literal
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import BooleanField, QuerySet
-from django.db.models.expressions import RawSQL
+from django.db.models import QuerySet
 
 from accounts.access import Scope
 from memories import audit
 from memories.deletion import Receipt, delete_memories
 from memories.diff import Diff, diff
 from memories.draft import MemoryChanges
-from memories.filters import readable
+from memories.filters import readable, spelt_out
 from memories.learning.differences import differences
 from memories.models import Memory
 from memories.paging import Order, Page, name_of_list, page_of, part_of_list
@@ -33,8 +32,7 @@ Why = Literal["conflict", "importance"]
 
 NEWEST = Order(("id",))
 COUNTED_UP_TO = 1_000
-# The condition of a partial index, spelt as a literal: with a parameter a generic plan could not use the index.
-IS_WAITING = RawSQL("review = 'pending'", (), output_field=BooleanField())
+IS_WAITING = spelt_out("review = 'pending'")
 
 
 @dataclass(frozen=True, slots=True)
