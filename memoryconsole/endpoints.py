@@ -1,18 +1,18 @@
 """What the views of the API are made from, and how they take their input out of a request."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any, TypedDict
+from typing import Any, TypedDict
 from urllib.parse import parse_qsl
 
 from django.conf import settings
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import ValidationInfo, field_validator
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from memoryconsole.errors import Invalid, Problem
-from memoryconsole.inputs import Input, Number, Text, read
+from memoryconsole.inputs import Cursor, Input, Limit, Offset, read
 
 
 class JSONOnly(DefaultContentNegotiation):
@@ -42,8 +42,8 @@ class Nothing(Input):
 class Slice(Input):
     """A part of a short list."""
 
-    limit: Annotated[Number, Field(ge=1, le=100)] = 20
-    offset: Annotated[Number, Field(ge=0, le=10_000)] = 0
+    limit: Limit = 20
+    offset: Offset = 0
 
 
 class Place(TypedDict):
@@ -55,7 +55,7 @@ class Place(TypedDict):
 class Paging(Slice):
     """A part of a long list: `offset` near its beginning, or the `nextCursor` of the answer before at any depth."""
 
-    cursor: Annotated[Text, Field(max_length=500)] = ""
+    cursor: Cursor = ""
 
     @field_validator("cursor")
     @classmethod

@@ -102,6 +102,11 @@ Perhaps = BeforeValidator(_empty_for_null)
 Moment = Annotated[datetime, BeforeValidator(_iso_date), AfterValidator(_in_utc)]
 Number = Annotated[int, BeforeValidator(_not_a_flag)]
 Fraction = Annotated[float, BeforeValidator(_not_a_flag), Field(allow_inf_nan=False)]
+# A part of a list: how many rows, and from where.
+MOST_ROWS = 100
+Limit = Annotated[Number, Field(ge=1, le=MOST_ROWS)]
+Offset = Annotated[Number, Field(ge=0, le=10_000)]
+Cursor = Annotated[Text, Field(max_length=500)]
 
 
 def _field(detail: ErrorDetails) -> str:

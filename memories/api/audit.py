@@ -1,8 +1,5 @@
 """`/api/v1/audit`: who did what to which memories, and when."""
 
-from typing import Annotated
-
-from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import TypedDict
@@ -10,13 +7,13 @@ from typing_extensions import TypedDict
 from accounts.api_authentication import open_named
 from memories.audit_log import AuditFilters, EntryJson, entry_json, list_entries
 from memoryconsole.endpoints import Endpoint, query
-from memoryconsole.inputs import Number, Text, read
+from memoryconsole.inputs import Cursor, Limit, read
 from memoryconsole.schema import documented
 
 
 class AuditQuery(AuditFilters):
-    limit: Annotated[Number, Field(ge=1, le=100)] = 20
-    cursor: Annotated[Text, Field(max_length=500)] = ""
+    limit: Limit = 20
+    cursor: Cursor = ""
 
 
 class AuditJson(TypedDict):

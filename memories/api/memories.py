@@ -32,7 +32,7 @@ from memories.search.sharing import find_own_or_shared
 from memories.search.similar import similar
 from memoryconsole.endpoints import Endpoint, Nothing, Paging, Slice, body, query, query_or_body
 from memoryconsole.errors import Conflict, Invalid
-from memoryconsole.inputs import Input, Number, read
+from memoryconsole.inputs import Input, Limit, Number, read
 from memoryconsole.schema import ErrorJson, documented
 
 MAX_AT_ONCE = 1000
@@ -247,7 +247,7 @@ class History(Endpoint):
 
 
 class SimilarQuery(Input):
-    limit: Annotated[Number, Field(ge=1, le=100)] = 5
+    limit: Limit = 5
 
 
 class Similar(Endpoint):

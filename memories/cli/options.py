@@ -7,15 +7,11 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from uuid import UUID
 
 from django.db.models import TextChoices
-from pydantic import Field
 from pydantic.fields import FieldInfo
 
 from memoryconsole.commands import option_name
-from memoryconsole.inputs import Input, Number, Text
+from memoryconsole.inputs import MOST_ROWS, Cursor, Input, Limit, Offset
 from memoryconsole.parsing import NotJson, parse_json
-
-MAX_LIMIT = 100
-MAX_OFFSET = 10_000
 
 HELP = {
     "category": "what it is about",
@@ -47,7 +43,7 @@ HELP = {
     "supersede_reason": "why the memory with this key is out of date",
     "dedupe": "when the key is taken",
     "mode": "words and meaning, words alone, or meaning alone",
-    "limit": f"how many, 1 to {MAX_LIMIT}; 20 unless given",
+    "limit": f"how many, 1 to {MOST_ROWS}; 20 unless given",
     "offset": "how many to skip first",
     "cursor": "go on after an earlier answer: its nextCursor",
 }
@@ -66,16 +62,16 @@ class Searching(Input):
     """How to search, and which part of what is found."""
 
     mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
-    limit: Annotated[Number, Field(ge=1, le=MAX_LIMIT)] = 20
-    offset: Annotated[Number, Field(ge=0, le=MAX_OFFSET)] = 0
+    limit: Limit = 20
+    offset: Offset = 0
 
 
 class Paging(Input):
     """Which part of a list."""
 
-    limit: Annotated[Number, Field(ge=1, le=MAX_LIMIT)] = 20
-    offset: Annotated[Number, Field(ge=0, le=MAX_OFFSET)] = 0
-    cursor: Annotated[Text, Field(max_length=500)] = ""
+    limit: Limit = 20
+    offset: Offset = 0
+    cursor: Cursor = ""
 
 
 def add_options(parser: ArgumentParser, model: type[Input], *, but: Collection[str] = ()) -> None:

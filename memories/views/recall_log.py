@@ -6,7 +6,6 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.views.decorators.http import require_GET
-from pydantic import Field
 
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, render_part
@@ -18,7 +17,7 @@ from memories.paging import Order, name_of_list, part_of_list
 from memories.recall.log import recalls_of
 from memories.views.recalling import MODES
 from memoryconsole.errors import Invalid
-from memoryconsole.inputs import Input, Text, read
+from memoryconsole.inputs import Cursor, Input, read
 
 SIZE = 50
 NEWEST = Order(("id",))
@@ -28,7 +27,7 @@ class LogFilters(Input):
     user_id: Name = ""
     conversation_id: Annotated[UUID | None, Unset] = None
     memory_id: Annotated[UUID | None, Unset] = None
-    after: Annotated[Text, Field(max_length=500)] = ""
+    after: Cursor = ""
 
     @property
     def narrows(self) -> bool:
