@@ -1,21 +1,20 @@
 """The list of an instance's conversations, and the transcript of one."""
 
 from collections.abc import Sequence
-from typing import Annotated
 from uuid import UUID
 
 from django.db.models import Count, QuerySet
-from pydantic import StringConstraints
 
 from accounts.access import Scope
 from conversations.models import Conversation, Message
 from conversations.store import conversations_of, messages_of
 from memories.audit import note_private_reads
+from memories.draft import Name, Short
 from memories.filters import Filters, matching
 from memories.models import Memory
 from memories.paging import Order, Page, page_of
 from memoryconsole.ids import parse_id
-from memoryconsole.inputs import Input, Text
+from memoryconsole.inputs import Input
 
 RECENT = Order(("last_message_at", "id"))
 SPOKEN = Order(("position",), descending=False)
@@ -27,8 +26,8 @@ LINKED_SHOWN = 100
 class ConversationFilters(Input):
     """Every filter narrows; an empty one means any."""
 
-    channel: Annotated[Text, StringConstraints(max_length=64)] = ""
-    user: Annotated[Text, StringConstraints(max_length=200)] = ""
+    channel: Short = ""
+    user: Name = ""
 
 
 def list_page(

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from accounts.access import Scope
 from conversations import working_memory
 from conversations.models import Conversation, Message, MessageRole
+from memories.draft import Name, Short
 from memories.learning import follow_up
 from memoryconsole.errors import Taken
 from memoryconsole.finding import find_among
@@ -40,18 +41,18 @@ def _known_zone(name: str) -> str:
 class ConversationDraft(Input):
     """A conversation; sending the same `externalId` again finds the one that is there."""
 
-    external_id: Annotated[Text, StringConstraints(max_length=200), Perhaps] = ""
-    channel: Annotated[Text, StringConstraints(max_length=64), Perhaps] = ""
-    user_id: Annotated[Text, StringConstraints(max_length=200), Perhaps] = ""
-    title: Annotated[Text, StringConstraints(max_length=200), Perhaps] = ""
-    time_zone: Annotated[Text, StringConstraints(max_length=64), AfterValidator(_known_zone), Perhaps] = ""
+    external_id: Annotated[Name, Perhaps] = ""
+    channel: Annotated[Short, Perhaps] = ""
+    user_id: Annotated[Name, Perhaps] = ""
+    title: Annotated[Name, Perhaps] = ""
+    time_zone: Annotated[Short, AfterValidator(_known_zone), Perhaps] = ""
 
 
 class MessageDraft(Input):
     role: MessageRole
     content: Annotated[Text, StringConstraints(min_length=1, max_length=MAX_MESSAGE)]
     created_at: Moment | None = None
-    external_id: Annotated[Text, StringConstraints(max_length=200), Perhaps] = ""
+    external_id: Annotated[Name, Perhaps] = ""
 
 
 class MessageDrafts(Input):

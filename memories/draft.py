@@ -90,6 +90,7 @@ Content = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_CONTENT
 Summary = Annotated[Text, StringConstraints(max_length=MAX_SUMMARY)]
 Name = Annotated[Text, StringConstraints(max_length=200)]
 Short = Annotated[Text, StringConstraints(max_length=64)]
+Reason = Annotated[Text, StringConstraints(max_length=2_000)]
 Tag = Annotated[Text, StringConstraints(max_length=MAX_TAG)]
 Tags = Annotated[list[Tag], Field(max_length=MAX_TAGS), AfterValidator(_tidy_tags)]
 Importance = Annotated[Number, Field(ge=1, le=10)]
@@ -126,7 +127,7 @@ class MemoryDraft(Input):
     channel: Short = ""
     expires_at: Moment | None = None
     evidence: Evidence = Field(default_factory=dict)
-    supersede_reason: Annotated[Text, StringConstraints(max_length=2000)] = ""
+    supersede_reason: Reason = ""
     dedupe: Literal["update", "create", "reject"] = "update"
 
     @model_validator(mode="before")
@@ -171,7 +172,7 @@ class MemoryChanges(Input):
     channel: Short | None = None
     expires_at: Moment | None = None
     evidence: Evidence | None = None
-    supersede_reason: Annotated[Text, StringConstraints(max_length=2000)] = ""
+    supersede_reason: Reason = ""
 
     @model_validator(mode="before")
     @classmethod

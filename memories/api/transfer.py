@@ -4,13 +4,13 @@ from typing import Annotated, Any, Literal
 
 from django.http import StreamingHttpResponse
 from django.utils import timezone
-from pydantic import StringConstraints
 from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import TypedDict
 
 from accounts.api_authentication import open_named
 from memories.api.jobs import JobJson, OneJobJson, job_json
+from memories.draft import Name
 from memories.filters import Filters
 from memories.models import Job
 from memories.transfer import uploads
@@ -19,7 +19,7 @@ from memories.transfer.formats.detecting import FORMATS
 from memoryconsole.endpoints import Endpoint, query
 from memoryconsole.errors import Invalid
 from memoryconsole.files import FILE_PARSERS, download, file_in
-from memoryconsole.inputs import Input, Text, read
+from memoryconsole.inputs import Input, read
 from memoryconsole.presenting import one_of
 from memoryconsole.schema import documented
 
@@ -36,7 +36,7 @@ class ImportQuery(Input):
 
     format: Literal["", "auto", "jsonl", "csv", "mem0", "chatgpt"] = ""
     dry_run: bool = False
-    name: Annotated[Text, StringConstraints(max_length=200)] = ""
+    name: Name = ""
 
 
 class ImportProblemJson(TypedDict):

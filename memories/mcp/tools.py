@@ -15,7 +15,7 @@ from accounts.access import Scope
 from instances.models import Instance
 from memories import store
 from memories.deletion import delete_key
-from memories.draft import Content, Importance, MemoryDraft, Name
+from memories.draft import Content, Importance, MemoryDraft, Name, Reason
 from memories.filters import Filters, readable, spelt_out
 from memories.listing import list_from
 from memories.models import Memory
@@ -70,7 +70,7 @@ class Save(ToolInput):
     category: CategoryName | None = None
     importance: Importance | None = None
     supersede_reason: Annotated[
-        Annotated[Text, Field(max_length=2_000)] | None,
+        Reason | None,
         Field(description="Why what is saved under this key is wrong or out of date. Needed when the key is taken."),
     ] = None
 

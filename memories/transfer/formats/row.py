@@ -14,6 +14,7 @@ from memories.draft import (
     Importance,
     MemoryDraft,
     Name,
+    Reason,
     RoleWord,
     Summary,
     Tags,
@@ -21,7 +22,6 @@ from memories.draft import (
 from memories.models import DIMENSIONS
 from memoryconsole.inputs import Fraction, Input, Moment, Number, Text
 
-Reason = Annotated[Text, StringConstraints(max_length=2000)]
 Count = Annotated[Number, Field(ge=0, le=2**31 - 1)]
 
 
@@ -46,7 +46,7 @@ class ImportedVersion(Input):
     evidence: Evidence | None = None
     tags: Tags = []
     reason: Reason = ""
-    actor: Annotated[Text, StringConstraints(max_length=200)] = ""
+    actor: Name = ""
     similarity: Fraction | None = None
     source_message_id: UUID | None = None
     written_at: Moment
