@@ -85,6 +85,11 @@ def _held(scope: Scope, raw_id: object) -> Conversation:
     return find_among(conversations_of(scope).select_for_update(), raw_id, NO_CONVERSATION)
 
 
+def hold_conversation(scope: Scope, id: UUID) -> Conversation | None:
+    """For the transaction, if it is still there: whoever is just adding messages to it is done before."""
+    return conversations_of(scope).filter(id=id).select_for_update(no_key=True).first()
+
+
 def messages_of(scope: Scope, conversation: Conversation) -> QuerySet[Message]:
     return Message.objects.filter(instance=scope.instance, conversation_id=conversation.id)
 

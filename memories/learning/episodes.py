@@ -15,11 +15,11 @@ from conversations.models import Conversation, Message
 from conversations.store import messages_of
 from memories.draft import MemoryDraft
 from memories.learning import follow_up, llm, prompts
-from memories.learning.extraction import fitting, lines_of, said, source_of
+from memories.learning.extraction import fitting, learnt, lines_of, said, source_of
 from memories.learning.facts import read_summary
 from memories.models import MAX_SUMMARY, Job
-from memories.store import build, insert
-from memories.vocabulary import Category, Review, Role
+from memories.store import insert
+from memories.vocabulary import Category, Role
 from memoryconsole.ids import first_id_at
 
 IMPORTANCE = 4
@@ -94,7 +94,4 @@ def _remember(scope: Scope, conversation: Conversation, story: str, spoken: list
         occurred_at=spoken[0].created_at,
         channel=conversation.channel,
     )
-    memory = build(scope, draft)[0]
-    if memory.importance < scope.instance.auto_approve_importance:
-        memory.review = Review.PENDING
-    insert(scope, [memory])
+    insert(scope, [learnt(scope, draft)])

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from accounts.access import Scope
 from conversations.models import Conversation, Message, MessageRole
-from conversations.store import messages_of
+from conversations.store import hold_conversation, messages_of
 from instances.models import Instance
 from memories.asking import Unavailable
 from memories.draft import MemoryDraft
@@ -102,8 +102,8 @@ def try_extraction(scope: Scope, source: Source, messages: Sequence[Message]) ->
         # In the same order as when it is meant.
         if memories:
             take_turn(learner)
-        if source.conversation_id:
-            _hold(learner, source.conversation_id)
+        if source.conversation_id and not hold_conversation(learner, source.conversation_id):
+            raise NotFound("This conversation has just been deleted.")
         outcomes = learn(learner, memories, vectors)
         transaction.set_rollback(True)
     return Learnt(outcomes, facts.skipped, tokens)
@@ -157,22 +157,14 @@ def fitting(messages: Iterable[Message], longest: int = LONGEST_WINDOW, *, least
     return found
 
 
-def _hold(scope: Scope, conversation_id: UUID) -> None:
-    """It stays there until the transaction ends, or is gone already."""
-    rows = Conversation.objects.filter(instance=scope.instance, id=conversation_id)
-    if not rows.select_for_update(no_key=True).exists():
-        raise NotFound("This conversation has just been deleted.")
-
-
 def _pasted(instance: Instance, role: str, text: str, position: int) -> Message:
     return Message(instance=instance, id=uuid7(), role=role, content=text, position=position, created_at=timezone.now())
 
 
 def _next_window(scope: Scope, conversation_id: UUID) -> tuple[Conversation, Window] | None:
-    """Under the conversation's row: whoever is just adding messages, and found this job waiting, is done before."""
+    """Under the conversation's row: whoever is just adding messages may have found this job waiting."""
     with transaction.atomic():
-        rows = Conversation.objects.filter(instance=scope.instance, id=conversation_id)
-        conversation = rows.select_for_update(no_key=True).first()
+        conversation = hold_conversation(scope, conversation_id)
         if conversation is None or conversation.extracted_through >= conversation.message_count:
             return None
         return conversation, _window(scope, conversation)
@@ -239,8 +231,13 @@ def _memory(scope: Scope, source: Source, fact: Fact, said: Sequence[Message]) -
         occurred_at=fact.occurred_at,
         channel=source.channel,
     )
+    return learnt(scope, draft)
+
+
+def learnt(scope: Scope, draft: MemoryDraft) -> Memory:
+    """A memory that nobody wrote by hand: it waits for review unless it is important enough."""
     memory = build(scope, draft)[0]
-    if fact.importance < scope.instance.auto_approve_importance:
+    if memory.importance < scope.instance.auto_approve_importance:
         memory.review = Review.PENDING
     return memory
 

@@ -6,7 +6,7 @@ from django.db import transaction
 
 from accounts.access import Scope
 from conversations.models import Conversation, Message
-from conversations.store import messages_of
+from conversations.store import hold_conversation, messages_of
 from conversations.working_memory import is_too_long, to_summarise
 from memories.learning import follow_up, llm, prompts
 from memories.learning.extraction import fitting, lines_of, said, source_of
@@ -24,19 +24,14 @@ def run_summary(scope: Scope, job: Job) -> None:
 
 
 def _next(scope: Scope, conversation_id: UUID) -> tuple[Conversation, list[Message]] | None:
-    """Under the conversation's row: whoever is just adding messages, and found this job waiting, is done before."""
+    """Under the conversation's row: whoever is just adding messages may have found this job waiting."""
     with transaction.atomic():
-        rows = Conversation.objects.filter(instance=scope.instance, id=conversation_id)
-        conversation = rows.select_for_update(no_key=True).first()
+        conversation = hold_conversation(scope, conversation_id)
         if conversation is None or not is_too_long(conversation):
             return None
         positions = to_summarise(conversation)
-        old = (
-            messages_of(scope, conversation)
-            .filter(position__gte=positions.start, position__lt=positions.stop)
-            .order_by("position")
-        )
-        return conversation, fitting(list(old[:AT_ONCE]))
+        old = messages_of(scope, conversation).filter(position__gte=positions.start, position__lt=positions.stop)
+        return conversation, fitting(old.order_by("position")[:AT_ONCE])
 
 
 def _summarise(scope: Scope, job: Job, conversation: Conversation, messages: list[Message]) -> None:
