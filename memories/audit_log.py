@@ -20,6 +20,7 @@ from memories.draft import Name
 from memories.filters import Given
 from memories.models import AuditEntry
 from memories.paging import Order, name_of_list, part_of_list
+from memories.transfer.formats.table import harmless
 from memoryconsole.connections import release_connection
 from memoryconsole.ids import first_id_at
 from memoryconsole.inputs import Input, Moment, Text
@@ -155,11 +156,6 @@ def _csv_text(rows: list[list[str]]) -> str:
     text = io.StringIO()
     csv.writer(text).writerows([[harmless(cell) for cell in row] for row in rows])
     return text.getvalue()
-
-
-def harmless(cell: str) -> str:
-    """A spreadsheet must not take text for a formula."""
-    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
 
 
 def _json_lines(entry: AuditEntry) -> str:

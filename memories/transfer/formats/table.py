@@ -69,8 +69,12 @@ def _cell(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, bool):
         return "true" if value else "false"
-    text = str(value)
-    return f"'{text}" if isinstance(value, str) and FORMULA.match(text) else text
+    return harmless(value) if isinstance(value, str) else str(value)
+
+
+def harmless(text: str) -> str:
+    """A spreadsheet must not take it for a formula."""
+    return f"'{text}" if FORMULA.match(text) else text
 
 
 def column_named(heading: str) -> str:

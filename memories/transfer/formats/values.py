@@ -5,7 +5,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+from memoryconsole.parsing import SURROGATE_ESCAPE
+
 STRINGS_AND_BRACKETS = re.compile(r'"(?:[^"\\]|\\.|\\\Z)*(?:"|\Z)|[\[{\]}]', re.DOTALL)
 DEEPER = {"[": 1, "{": 1, "]": -1, "}": -1}
 TOO_DEEP = "This is nested too deeply."
