@@ -1,7 +1,6 @@
 """`/metrics` for Prometheus: how many requests, how long they took. Never which instance, nor what was in them."""
 
 import time
-from collections.abc import Callable
 from ipaddress import ip_address
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -19,6 +18,7 @@ from rest_framework.request import Request
 
 from accounts.access import Actor
 from memoryconsole.endpoints import Endpoint
+from memoryconsole.middleware import View
 
 disable_created_metrics()
 REQUESTS = Counter("memoryconsole_requests", "Requests answered.", ["method", "route", "status"])
@@ -32,7 +32,7 @@ METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_REAL_IP")
 
 
-def measure(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
+def measure(get_response: View) -> View:
     def middleware(request: HttpRequest) -> HttpResponseBase:
         started = time.perf_counter()
         response = get_response(request)

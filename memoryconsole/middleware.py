@@ -26,10 +26,10 @@ NOT_SAVED = "You were signed out, so nothing was saved. Sign in, then go back an
 
 PROBES = {"/healthz", "/readyz"}
 
-type_of_view = Callable[[HttpRequest], HttpResponseBase]
+View = Callable[[HttpRequest], HttpResponseBase]
 
 
-def content_security_policy(get_response: type_of_view) -> type_of_view:
+def content_security_policy(get_response: View) -> View:
     policy = "; ".join(f"{name} {' '.join(sources)}" for name, sources in settings.SECURE_CSP.items())
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
@@ -50,7 +50,7 @@ class known_hosts(CommonMiddleware):
         return None if request.path_info in PROBES else super().process_request(request)
 
 
-def reader_time_zone(get_response: type_of_view) -> type_of_view:
+def reader_time_zone(get_response: View) -> View:
     """Show times in the reader's zone, which `static/js/console.js` keeps in a cookie."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
@@ -70,9 +70,9 @@ class shortcut_for_programs:
     A program is known by the key it presents; then the API looks for nothing else (`accounts.api_authentication`).
     """
 
-    inside: type_of_view
+    inside: View
 
-    def __init__(self, get_response: type_of_view) -> None:
+    def __init__(self, get_response: View) -> None:
         self.for_people, self.for_programs = get_response, self.inside
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -82,7 +82,7 @@ class shortcut_for_programs:
         return self.for_programs(request)
 
 
-def end_of_shortcut(get_response: type_of_view) -> type_of_view:
+def end_of_shortcut(get_response: View) -> View:
     """Django puts middleware together from the inside, so this comes before the other end."""
     shortcut_for_programs.inside = staticmethod(get_response)
     return get_response
@@ -101,7 +101,7 @@ class sign_in_first(LoginRequiredMiddleware):
 class pages_for_errors:
     """Answer a `Problem` raised by a page with a page; the API has its own handler."""
 
-    def __init__(self, get_response: type_of_view) -> None:
+    def __init__(self, get_response: View) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
