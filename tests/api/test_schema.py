@@ -99,3 +99,12 @@ def test_the_guide_has_every_endpoint_filter_and_code() -> None:
     assert missing == []
     filters = [field.alias for field in Filters.model_fields.values()]
     assert [name for name in filters if f"`{name}`" not in guide] == []
+    assert [code for code in codes() if f"`{code}`" not in guide] == []
+
+
+def codes() -> set[str]:
+    """Every code of an error, but those that only pages and tools can meet."""
+    rooms = ("accounts", "conversations", "instances", "memories", "memoryconsole")
+    sources = [path.read_text() for room in rooms for path in Path(room).rglob("*.py")]
+    found = {code for source in sources for code in re.findall(r'\bcode ?= ?"([a-z_]+)"', source)}
+    return found - {"changed_meanwhile", "conflict", "made_already", "one_instance_needed"}
