@@ -11,6 +11,9 @@ import pytest
 from django.core.management import get_commands, load_command_class
 from django.db import connections
 
+from instances.models import Instance
+from tests.factories import make_instance
+
 
 @dataclass(frozen=True)
 class Ran:
@@ -46,3 +49,13 @@ def shell(db: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
         return Ran(code, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def support_bot(db: None) -> Instance:
+    return make_instance("support-bot")
+
+
+@pytest.fixture
+def sales_bot(db: None) -> Instance:
+    return make_instance("sales-bot")

@@ -4,12 +4,8 @@ import pytest
 
 from memories.models import Memory
 from tests.commands.conftest import Shell
-from tests.factories import make_instance
 
-
-@pytest.fixture(autouse=True)
-def bot(db: None) -> None:
-    make_instance("support-bot")
+pytestmark = pytest.mark.usefixtures("support_bot")
 
 
 def test_aliases_in_add_and_in_filters(shell: Shell) -> None:

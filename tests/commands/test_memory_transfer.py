@@ -8,17 +8,9 @@ import pytest
 
 from memories.models import Memory
 from tests.commands.conftest import Shell
-from tests.factories import make_instance, make_memory
+from tests.factories import make_memory
 
-
-@pytest.fixture(autouse=True)
-def support_bot(db: None) -> Any:
-    return make_instance("support-bot")
-
-
-@pytest.fixture
-def sales_bot(db: None) -> Any:
-    return make_instance("sales-bot")
+pytestmark = pytest.mark.usefixtures("support_bot")
 
 
 def export(shell: Shell, *words: str) -> Any:
