@@ -15,9 +15,9 @@ from instances.models import Instance
 from memories import jobs
 from memories.forgetting import forget
 from memories.learning import extraction, follow_up, llm
-from memories.learning.extraction import Learnt, Source, run_extraction, source_of, spoken, try_extraction
+from memories.learning.extraction import run_extraction
 from memories.learning.follow_up import LEARNER
-from memories.models import AuditEntry, Chunk, Embedding, Job, Memory, MemoryVersion
+from memories.models import AuditEntry, Job, Memory, MemoryVersion
 from memoryconsole.errors import Conflict
 from memoryconsole.inputs import read
 from tests.domain.looking import in_another_connection
@@ -387,37 +387,3 @@ def test_whoever_is_forgotten_meanwhile_is_not_learnt_from(bot: Instance, openai
     openai.meanwhile(lambda: in_another_connection(forget, scope_of(bot), "dora"))
     assert work() == 1
     assert (contents(), Job.objects.count(), Conversation.objects.count()) == ([], 0, 0)
-
-
-class TestDryRun:
-    def rows(self) -> list[int]:
-        models = (Memory, MemoryVersion, Chunk, Embedding, Job, AuditEntry)
-        return [model.objects.count() for model in models] + [len(waiting())]
-
-    def test_it_says_what_would_happen_and_stores_nothing(self, bot: Instance, openai: OpenAIServer) -> None:
-        tea = "Alice Miller prefers strong black tea with fresh lemon every single morning"
-        conversation = make_conversation(bot, tea, "Noted")
-        work()
-        text = "\n".join([f"user: {tea}", f"user: {tea} now", f"User: {tea} at 7", "user: Bob plays chess"])
-        before = self.rows()
-        learnt = try_extraction(scope_of(bot), Source(), spoken(text, bot))
-        assert [outcome.event for outcome in learnt.outcomes] == ["seen", "updated", "flagged", "created"]
-        assert [bool(outcome.known) for outcome in learnt.outcomes] == [True, True, True, False]
-        assert self.rows() == before
-        assert Memory.objects.get().content == tea
-        messages = list(Message.objects.filter(conversation_id=conversation.id).order_by("position"))
-        learnt = try_extraction(scope_of(bot), source_of(conversation), messages)
-        assert [outcome.event for outcome in learnt.outcomes] == ["seen"]
-        assert self.rows() == before
-
-    def test_nothing_to_look_at(self, bot: Instance, openai: OpenAIServer) -> None:
-        assert try_extraction(scope_of(bot), Source(), spoken("  \n", bot)) == Learnt([], 0, 0)
-        assert openai.requests == []
-
-    def test_a_pasted_text_is_read_as_messages(self, bot: Instance) -> None:
-        messages = spoken("Hello\nthere\nassistant: Hi\nHow are you?\nUSER: Note: fine\n", bot)
-        assert [(message.role, message.content) for message in messages] == [
-            ("user", "Hello\nthere"),
-            ("assistant", "Hi\nHow are you?"),
-            ("user", "Note: fine"),
-        ]
