@@ -58,6 +58,13 @@ def empty_queue(request: pytest.FixtureRequest, django_db_blocker: Any) -> Itera
 
 
 @pytest.fixture
+def storage(tmp_path: Path, settings: Any) -> Path:
+    """Where files are kept, of this test alone."""
+    settings.MEDIA_ROOT = tmp_path
+    return tmp_path
+
+
+@pytest.fixture
 def one_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a caller may do in a minute is counted from nothing, and the test takes no more than one."""
     from accounts import throttling

@@ -14,11 +14,11 @@ from conversations.models import Conversation
 from conversations.store import ConversationDraft, MessageDraft, add_messages, open_conversation
 from instances.models import Instance
 from instances.store import InstanceDraft, create_instance
-from memories.draft import MemoryDraft
+from memories.draft import MemoryChanges, MemoryDraft
 from memories.embedding.backfill import ask_for_embedding
 from memories.models import DuplicatePair, Job, Memory, Procedure
 from memories.procedures.store import ProcedureDraft, create_procedure
-from memories.store import save, save_many
+from memories.store import change, save, save_many
 from memories.vocabulary import Review
 from memoryconsole.inputs import read
 
@@ -59,6 +59,10 @@ def scope_of(instance: Instance, actor: Actor = SHELL) -> Scope:
 def make_memory(instance: Instance, content: str = "", **fields: Any) -> Memory:
     draft = read(MemoryDraft, {"content": content or f"Memory number {next(_numbers)}", **fields})
     return save(scope_of(instance), draft).memory
+
+
+def correct(memory: Memory, **changes: Any) -> Memory:
+    return change(scope_of(memory.instance), memory.id, read(MemoryChanges, changes))
 
 
 def make_waiting(instance: Instance, content: str = "", conflict: Memory | None = None, **fields: Any) -> Memory:

@@ -1,7 +1,6 @@
 """/api/v1/memories/{id}/attachments"""
 
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +11,7 @@ from memories.models import Attachment, Memory
 from tests.api.calling import Answer, Caller, signed_in
 from tests.factories import make_key, make_memory, make_user
 
-
-@pytest.fixture(autouse=True)
-def storage(tmp_path: Path, settings: Any) -> Path:
-    settings.MEDIA_ROOT = tmp_path
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("storage")
 
 
 @pytest.fixture

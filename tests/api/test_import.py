@@ -22,19 +22,12 @@ from memories.models import AuditEntry, Job, Memory
 from memories.transfer import importing, uploads
 from memoryconsole import upload_limit
 from tests.api.calling import Answer, Caller, signed_in
+from tests.domain.looking import files
 from tests.factories import make_key, make_memories, make_user
 
+pytestmark = pytest.mark.usefixtures("storage")
+
 URL = "/api/v1/import?instanceId=support-bot"
-
-
-@pytest.fixture(autouse=True)
-def storage(tmp_path: Path, settings: Any) -> Path:
-    settings.MEDIA_ROOT = tmp_path
-    return tmp_path
-
-
-def files(storage: Path) -> list[Path]:
-    return [path for path in storage.rglob("*") if path.is_file()]
 
 
 def send(api: Caller, raw: bytes, *, url: str = URL, type: str = "application/x-ndjson") -> Answer:

@@ -1,15 +1,21 @@
 import pytest
 
+from accounts.access import Scope
 from instances.models import Instance
 from memories.embedding import backfill
 from memories.search import hybrid as searching
-from tests.factories import make_instance
+from tests.factories import make_instance, scope_of
 
 
 @pytest.fixture
 def bot(db: None) -> Instance:
     """With vectors and a language model where a test asks for `openai` too."""
     return make_instance("support-bot")
+
+
+@pytest.fixture
+def scope(bot: Instance) -> Scope:
+    return scope_of(bot)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
@@ -69,3 +70,7 @@ def until_somebody_waits() -> None:
                 return
             sleep(0.01)
     raise AssertionError("nobody waits for this transaction")
+
+
+def files(storage: Path) -> list[Path]:
+    return [path for path in storage.rglob("*") if path.is_file()]

@@ -24,11 +24,6 @@ from tests.factories import make_conversation, make_failed_job, make_instance, s
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def scope(bot: Instance) -> Scope:
-    return scope_of(bot)
-
-
 def job_from(bot: Instance, ago: timedelta, **fields: Any) -> Job:
     moment = timezone.now() - ago
     values = {"kind": "extract-memories", "state": "done", "actor": "job x", "created_at": moment, **fields}

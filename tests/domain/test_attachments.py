@@ -19,24 +19,15 @@ from memories.file_types import type_of
 from memories.models import Attachment, AuditEntry, Memory
 from memoryconsole.errors import Invalid, NotAllowed, NotFound
 from memoryconsole.streams import LONGEST_NAME, TooLarge, safe_name
+from tests.domain.looking import files
 from tests.factories import make_instance, make_memory, scope_of
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def storage(tmp_path: Path, settings: Any) -> Path:
-    settings.MEDIA_ROOT = tmp_path
-    return tmp_path
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("storage")]
 
 
 @pytest.fixture
 def memory(bot: Instance) -> Memory:
     return make_memory(bot, "Alice sent a picture")
-
-
-def files(storage: Path) -> list[Path]:
-    return [path for path in storage.rglob("*") if path.is_file()]
 
 
 def keep(memory: Memory, raw: bytes = b"Hello", name: str = "note.txt") -> Attachment:

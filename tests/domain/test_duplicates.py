@@ -48,11 +48,6 @@ def test_the_nearest_group_comes_first() -> None:
 
 
 @pytest.fixture
-def scope(bot: Instance) -> Scope:
-    return scope_of(bot)
-
-
-@pytest.fixture
 def three(bot: Instance) -> list[Memory]:
     memories = [make_memory(bot, text) for text in ("Ann likes tea", "Ann likes tea a lot", "Ann likes 2 teas")]
     for first, second in combinations(memories, 2):

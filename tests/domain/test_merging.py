@@ -20,14 +20,9 @@ from memories.review.merging import merge
 from memories.search.hybrid import search
 from memories.store import change
 from memoryconsole.errors import Conflict, Invalid, NotFound
-from tests.factories import make_conversation, make_instance, make_memory, make_waiting, scope_of
+from tests.factories import make_conversation, make_instance, make_memory, make_waiting
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def scope(bot: Instance) -> Scope:
-    return scope_of(bot)
 
 
 def test_the_other_one_is_superseded_with_its_history(bot: Instance, scope: Scope) -> None:

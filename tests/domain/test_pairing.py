@@ -29,11 +29,6 @@ def bot() -> Instance:
     return make_instance("support-bot", embedder="offline")
 
 
-@pytest.fixture
-def scope(bot: Instance) -> Scope:
-    return scope_of(bot)
-
-
 def look(scope: Scope, threshold: float = THRESHOLD) -> Job:
     """Ask for it, and do what the worker does."""
     embed_pending(scope)

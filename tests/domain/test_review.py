@@ -25,11 +25,6 @@ def bot() -> Instance:
     return make_instance("support-bot", embedder="offline")
 
 
-@pytest.fixture
-def scope(bot: Instance) -> Scope:
-    return scope_of(bot)
-
-
 def found(scope: Scope, text: str) -> list[str]:
     return [hit.memory.content for hit in search(scope, text, Filters()).hits]
 

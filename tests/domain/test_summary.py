@@ -10,19 +10,9 @@ from memories.recall.recalling import RecallRequest, recall
 from memories.review.inbox import approve
 from memories.store import change, restore
 from tests.domain.looking import find, texts
-from tests.factories import make_instance, make_memory, make_waiting, scope_of
+from tests.factories import make_memory, make_waiting
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def bot() -> Instance:
-    return make_instance("support-bot")
-
-
-@pytest.fixture
-def scope(bot: Instance) -> Scope:
-    return scope_of(bot)
 
 
 @pytest.fixture

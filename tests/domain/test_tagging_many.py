@@ -11,21 +11,11 @@ from memories.chunking import word_count
 from memories.models import MAX_TAGS, AuditEntry, Chunk, Memory, MemoryVersion
 from memoryconsole.errors import Invalid
 from tests.domain.looking import find, texts
-from tests.factories import make_instance, make_memories, make_memory, scope_of
+from tests.factories import make_instance, make_memories, make_memory
 
 pytestmark = pytest.mark.django_db
 
 AWKWARD = ['say "hi"', "back\\slash", "a,b", "{curly}", "NULL", "naïve 茶 🍵", "two words"]
-
-
-@pytest.fixture
-def bot() -> Instance:
-    return make_instance("support-bot")
-
-
-@pytest.fixture
-def scope(bot: Instance) -> Scope:
-    return scope_of(bot)
 
 
 def tags_of(*memories: Memory) -> list[list[str]]:

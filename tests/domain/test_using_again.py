@@ -25,11 +25,6 @@ def bot() -> Instance:
     return make_instance("support-bot", embedder="offline")
 
 
-@pytest.fixture
-def scope(bot: Instance) -> Scope:
-    return scope_of(bot)
-
-
 def superseded(bot: Instance) -> Memory:
     """By a merge, after it said something else."""
     kept, other = make_memory(bot, "Honey is sweet"), make_memory(bot, "Bears are brown")

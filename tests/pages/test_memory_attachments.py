@@ -13,13 +13,7 @@ from memories import attachments
 from memories.models import Attachment, Memory
 from tests.factories import make_conversation, make_memory
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def storage(tmp_path: Path, settings: Any) -> Path:
-    settings.MEDIA_ROOT = tmp_path
-    return tmp_path
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("storage")]
 
 
 @pytest.fixture

@@ -1,17 +1,12 @@
 """GET /memory/<id>/history and POST /memory/<id>/restore"""
 
-from typing import Any
-
 import pytest
 from django.test import Client
 
 from conversations.models import Message
 from instances.models import Instance
-from memories.draft import MemoryChanges
 from memories.models import Memory, MemoryVersion
-from memories.store import change
-from memoryconsole.inputs import read
-from tests.factories import make_conversation, make_memory, scope_of
+from tests.factories import correct, make_conversation, make_memory
 
 pytestmark = pytest.mark.django_db
 
@@ -22,10 +17,6 @@ def memory(support: Instance) -> Memory:
     correct(memory, content="The demo is on Tuesday", supersedeReason="Acme moved it")
     correct(memory, importance=8, tags=["demo"])
     return memory
-
-
-def correct(memory: Memory, **changes: Any) -> None:
-    change(scope_of(memory.instance), memory.id, read(MemoryChanges, changes))
 
 
 def url(memory: Memory, verb: str = "history") -> str:

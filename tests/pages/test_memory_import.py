@@ -14,21 +14,11 @@ from memories import jobs
 from memories.models import Job, Memory
 from memories.transfer import uploads
 from memoryconsole.errors import NotFound
-from tests.domain.looking import while_writing
+from tests.domain.looking import files, while_writing
 from tests.factories import make_memory, scope_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("storage")]
 URL = "/memory/import?instance=support-bot"
-
-
-@pytest.fixture(autouse=True)
-def storage(tmp_path: Path, settings: Any) -> Path:
-    settings.MEDIA_ROOT = tmp_path
-    return tmp_path
-
-
-def files(storage: Path) -> list[Path]:
-    return [path for path in storage.rglob("*") if path.is_file()]
 
 
 def upload(client: Client, raw: bytes, name: str = "memories.jsonl", **fields: str) -> Any:
