@@ -1,6 +1,6 @@
 """The index: what a memory is cut into, and what becomes of the pieces when it changes, is replaced or is deleted."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
@@ -15,13 +15,13 @@ from instances.store import InstanceChanges, change_instance, delete_instance
 from memories import indexing, jobs
 from memories.changing_many import change_many
 from memories.deletion import delete_memory
-from memories.draft import MemoryChanges, MemoryDraft
+from memories.draft import MemoryDraft
 from memories.models import Chunk, Embedding, Memory, MemoryVersion
-from memories.store import change, restore, save, save_many
+from memories.store import restore, save_many
 from memories.vocabulary import EmbeddingState
 from memoryconsole.inputs import read
 from tests.domain.looking import embed, in_another_connection, until_somebody_waits
-from tests.factories import make_conversation, make_instance, make_memory, scope_of
+from tests.factories import correct, make_instance, make_memory, scope_of
 
 pytestmark = pytest.mark.django_db
 
@@ -47,10 +47,6 @@ def words_of(memory: Memory) -> set[str]:
             [memory.id],
         )
         return {word for (words,) in cursor.fetchall() for word in words}
-
-
-def update(memory: Memory, **changes: Any) -> Memory:
-    return change(scope_of(memory.instance), memory.id, read(MemoryChanges, changes))
 
 
 def long_text(paragraphs: int = 6) -> str:
@@ -88,9 +84,9 @@ def test_a_short_memory_is_one_chunk(bot: Instance) -> None:
 
 def test_a_new_description_counts_in_the_length(bot: Instance) -> None:
     memory = make_memory(bot, "Alice likes tea")
-    update(memory, tags=["green", "hot"])
+    correct(memory, tags=["green", "hot"])
     assert [chunk.length for chunk in chunks_of(memory)] == [5]
-    update(memory, tags=[])
+    correct(memory, tags=[])
     assert [chunk.length for chunk in chunks_of(memory)] == [3]
 
 
@@ -196,7 +192,7 @@ def test_pieces_are_held_in_the_order_in_which_vectors_are_stored(way: str) -> N
     """Or a change of many and the vectors of the same would each wait for what the other one holds."""
     bot = make_instance("support-bot", embedder="offline")
     memories = [make_memory(bot, content) for content in ("Tea", "Milk", "Sugar")]
-    change(scope_of(bot), memories[0].id, read(MemoryChanges, {"content": "Coffee"}))
+    correct(memories[0], content="Coffee")
     Chunk.objects.filter(instance=bot, version_id__isnull=False).delete()
     Instance.objects.filter(pk=bot.pk).update(language="german")
     bot.refresh_from_db()
@@ -227,7 +223,7 @@ def test_other_settings_cut_nothing_again(bot: Instance) -> None:
 def test_a_new_text_leaves_the_old_pieces_with_the_version(bot: Instance) -> None:
     memory = make_memory(bot, "Alice likes tea")
     embed(bot)
-    changed = update(memory, content="Alice likes coffee")
+    changed = correct(memory, content="Alice likes coffee")
     version = MemoryVersion.objects.get()
     old, new = sorted(chunks_of(memory), key=lambda chunk: chunk.live)
     assert (old.content, old.live, old.version_id) == ("Alice likes tea", False, version.id)
@@ -242,7 +238,7 @@ def test_a_text_that_comes_back_needs_no_new_vector(bot: Instance) -> None:
     memory = make_memory(bot, "Alice likes tea")
     embed(bot)
     (before,) = vectors_of(memory)
-    update(memory, content="Alice likes coffee")
+    correct(memory, content="Alice likes coffee")
     restore(scope_of(bot), memory.id, 1)
     embed(bot)
     (live,) = [vector for vector in vectors_of(memory) if vector.live and vector.chunk_id != before.chunk_id]
@@ -263,14 +259,14 @@ def test_a_new_description_is_found_and_the_vectors_stay(bot: Instance, changes:
     memory = make_memory(bot, "Alice likes tea")
     embed(bot)
     before = chunks_of(memory), vectors_of(memory)
-    assert update(memory, **changes).embedding == EmbeddingState.READY
+    assert correct(memory, **changes).embedding == EmbeddingState.READY
     assert word in words_of(memory)
     assert (chunks_of(memory), vectors_of(memory)) == before
 
 
 def test_another_category_is_written_on_the_pieces(bot: Instance) -> None:
     memory = make_memory(bot, "Alice likes tea")
-    update(memory, category="preference")
+    correct(memory, category="preference")
     assert [chunk.category for chunk in chunks_of(memory)] == ["preference"]
 
 
@@ -278,7 +274,7 @@ def test_another_category_is_written_on_the_pieces(bot: Instance) -> None:
 def test_what_is_not_searched_changes_no_piece(bot: Instance, changes: dict[str, Any]) -> None:
     memory = make_memory(bot, "Alice likes tea")
     before = chunks_of(memory)
-    update(memory, **changes)
+    correct(memory, **changes)
     assert chunks_of(memory) == before
 
 
@@ -286,7 +282,7 @@ def test_another_owner_is_another_text_to_embed(bot: Instance) -> None:
     memory = make_memory(bot, "Likes tea", owner="alice")
     embed(bot)
     (before,) = vectors_of(memory)
-    assert update(memory, owner="bob").embedding == EmbeddingState.PENDING
+    assert correct(memory, owner="bob").embedding == EmbeddingState.PENDING
     assert vectors_of(memory) == []
     embed(bot)
     (chunk,), (after,) = chunks_of(memory), vectors_of(memory)
@@ -308,43 +304,21 @@ def test_what_is_superseded_is_hidden(bot: Instance) -> None:
 def test_correcting_what_is_superseded_does_not_bring_it_back(bot: Instance) -> None:
     old = make_memory(bot, "The office is in Bonn", key="office")
     make_memory(bot, "The office is in Bern", key="office", dedupe="create")
-    update(old, content="The office was in Bonn")
-    update(old, tags=["moved"])
+    correct(old, content="The office was in Bonn")
+    correct(old, tags=["moved"])
     assert {(chunk.content, chunk.live, chunk.version_id is None, chunk.about) for chunk in chunks_of(old)} == {
         ("The office is in Bonn", False, False, "office"),
         ("The office was in Bonn", False, True, "office\nmoved"),
     }
 
 
-TEXT_COLUMNS = """
-SELECT table_name, column_name FROM information_schema.columns
-WHERE table_schema = 'public' AND table_name NOT LIKE 'pg_%' AND data_type IN
-      ('text', 'character varying', 'jsonb', 'json', 'ARRAY', 'tsvector', 'USER-DEFINED')
-"""
-
-
-def places_that_say(word: str) -> list[str]:
-    with connection.cursor() as cursor:
-        cursor.execute(TEXT_COLUMNS)
-        found = []
-        for table, column in cursor.fetchall():
-            cursor.execute(f'SELECT count(*) FROM "{table}" WHERE "{column}"::text ILIKE %s', [f"%{word}%"])
-            if cursor.fetchone()[0]:
-                found.append(f"{table}.{column}")
-    return found
-
-
-def test_deleting_leaves_nothing_anywhere(bot: Instance) -> None:
-    memory = make_memory(bot, "Zanzibar one", summary="Zanzibar", key="zanzibar", tags=["zanzibar"], owner="zanzibar")
+def test_a_memory_goes_with_the_pieces_of_all_it_has_said(bot: Instance) -> None:
+    memory = make_memory(bot, "Zanzibar one")
     embed(bot)
-    update(memory, content="Zanzibar two")
+    correct(memory, content="Zanzibar two")
     embed(bot)
-    assert {"memories_chunk.content", "memories_chunk.words", "memories_memoryversion.content"} <= set(
-        places_that_say("zanzibar")
-    )
     receipt = delete_memory(scope_of(bot), memory.id)
     assert (receipt.chunks, receipt.embeddings, receipt.versions) == (2, 2, 1)
-    assert places_that_say("zanzibar") == []
     assert not Chunk.objects.exists()
     assert not Embedding.objects.exists()
 
@@ -355,96 +329,6 @@ def test_an_instance_goes_with_its_index(bot: Instance) -> None:
     delete_instance(scope_of(bot))
     assert not Chunk.objects.exists()
     assert not Embedding.objects.exists()
-
-
-# When the worker is asked
-
-
-def queued() -> list[dict[str, Any]]:
-    return list(
-        ProcrastinateJob.objects.filter(task_name="embed_memories", status="todo").values_list("args", flat=True)
-    )
-
-
-def test_many_memories_are_one_job(bot: Instance) -> None:
-    make_memory(bot, "One")
-    save_many(scope_of(bot), [MemoryDraft(content="Two"), MemoryDraft(content="Three")])
-    assert queued() == [{"instance_id": str(bot.id)}]
-
-
-def test_without_a_model_nothing_is_queued() -> None:
-    make_memory(make_instance(), "One")
-    assert queued() == []
-
-
-def test_a_change_of_tags_asks_for_no_vectors(bot: Instance) -> None:
-    memory = make_memory(bot, "One")
-    finish_queued()
-    change_many(scope_of(bot), [memory.id], {}, add_tags=["new"])
-    assert queued() == []
-    update(memory, content="Two")
-    assert len(queued()) == 1
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_job_that_began_too_early_is_followed_by_another(bot: Instance) -> None:
-    """It was queued when the second was saved, but began and ended before that transaction did."""
-    make_memory(bot, "One")
-    with transaction.atomic():
-        make_memory(bot, "Two")
-        with ThreadPoolExecutor(1) as elsewhere:
-            elsewhere.submit(in_another_connection, finish_queued).result()
-        assert queued() == []
-    assert queued() == [{"instance_id": str(bot.id)}]
-
-
-def finish_queued() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE procrastinate_jobs SET status = 'succeeded'")
-
-
-# Places in a conversation
-
-
-def places(instance: Instance) -> list[int]:
-    rows = Memory.objects.filter(instance=instance).order_by("conversation_position")
-    return list(rows.values_list("conversation_position", flat=True))
-
-
-def test_memories_are_numbered_in_their_conversation(bot: Instance) -> None:
-    one, other = make_conversation(bot), make_conversation(bot)
-    first = make_memory(bot, "a", sourceConversationId=str(one.id))
-    drafts = [MemoryDraft(content=text, source_conversation_id=id) for text, id in
-              [("b", one.id), ("c", other.id), ("d", one.id), ("e", None)]]  # fmt: skip
-    bulk = save_many(scope_of(bot), drafts)
-    assert [memory.conversation_position for memory in [first, *bulk]] == [1, 2, 1, 3, 0]
-
-
-def test_a_memory_that_moves_goes_to_the_end(bot: Instance) -> None:
-    one, other = make_conversation(bot), make_conversation(bot)
-    moving = make_memory(bot, "a", sourceConversationId=str(one.id))
-    make_memory(bot, "b", sourceConversationId=str(other.id))
-    update(moving, sourceConversationId=str(other.id))
-    assert Memory.objects.get(content="a").conversation_position == 2
-    update(moving, sourceConversationId=None)
-    assert Memory.objects.get(content="a").conversation_position == 0
-
-
-@pytest.fixture
-def four_at_once() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(4) as pool:
-        yield pool
-
-
-@pytest.mark.django_db(transaction=True)
-def test_in_parallel_no_two_have_the_same_place(bot: Instance, four_at_once: ThreadPoolExecutor) -> None:
-    conversation = make_conversation(bot)
-
-    def add(n: int) -> None:
-        save(scope_of(bot), MemoryDraft(content=f"Memory {n}", source_conversation_id=conversation.id))
-
-    list(four_at_once.map(lambda n: in_another_connection(add, n), range(20)))
-    assert places(bot) == list(range(1, 21))
 
 
 def test_new_words_are_soon_where_search_finds_them_at_once(bot: Instance) -> None:
