@@ -1,8 +1,10 @@
+from importlib import import_module
+
 import pytest
 
 from accounts.access import Scope
 from instances.models import Instance
-from memories.embedding import backfill
+from memories.embedding import backfill, embedder
 from memories.search import hybrid as searching
 from tests.factories import make_instance, scope_of
 
@@ -46,3 +48,10 @@ def searched_as(size: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "EXACT_UP_TO", exact)
     monkeypatch.setattr(searching, "ALL_WORDS_UP_TO", all_words)
     monkeypatch.setattr(searching, "WIDE_FROM", 0)
+
+
+@pytest.fixture
+def short_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    import_module("openai.resources.embeddings")  # takes longer than that
+    monkeypatch.setattr(embedder, "TEXTS_SECONDS", 0.4)
+    monkeypatch.setattr(embedder, "QUERY_SECONDS", 0.4)
