@@ -36,9 +36,8 @@ class ConversationsQuery(Paging):
     channel: Annotated[Short | None, Given] = None
     user_id: Annotated[Name | None, Given] = None
 
-    def conditions(self) -> dict[str, str]:
-        wanted = {"external_id": self.external_id, "channel": self.channel, "owner": self.user_id}
-        return {column: value for column, value in wanted.items() if value is not None}
+    def filters(self) -> dict[str, str]:
+        return self.model_dump(exclude=set(Paging.model_fields), exclude_none=True)
 
 
 class ConversationJson(TypedDict):
@@ -108,9 +107,9 @@ class Conversations(Endpoint):
         data = query(request)
         scope = open_named(request, data)
         wanted = read(ConversationsQuery, data)
-        conditions = wanted.conditions()
-        rows = conversations_of(scope).filter(**conditions)
-        name = name_of_list("conversations", scope.instance.id, conditions)
+        filters = wanted.filters()
+        rows = conversations_of(scope, **filters)
+        name = name_of_list("conversations", scope.instance.id, filters)
         found, following = part_of_list(rows, RECENT, name, **wanted.place)
         answer: ConversationsJson = {
             "total": rows.count(),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count
 
 from accounts.access import Scope
 from conversations.models import Conversation, Message
@@ -33,17 +33,8 @@ class ConversationFilters(Input):
 def list_page(
     scope: Scope, filters: ConversationFilters, *, number: int, size: int, anchor: str = ""
 ) -> Page[Conversation]:
-    rows = _matching(scope, filters)
+    rows = conversations_of(scope, channel=filters.channel, user_id=filters.user)
     return page_of(rows, RECENT, number=number, size=size, total=rows.count(), anchor=anchor)
-
-
-def _matching(scope: Scope, filters: ConversationFilters) -> QuerySet[Conversation]:
-    rows = conversations_of(scope)
-    if filters.channel:
-        rows = rows.filter(channel=filters.channel)
-    if filters.user:
-        rows = rows.filter(owner=filters.user)
-    return rows
 
 
 def recent_channels(scope: Scope) -> list[str]:

@@ -65,8 +65,14 @@ class Opened:
     is_new: bool
 
 
-def conversations_of(scope: Scope) -> QuerySet[Conversation]:
-    return Conversation.objects.filter(instance=scope.instance)
+def conversations_of(
+    scope: Scope, *, external_id: str = "", channel: str = "", user_id: str = ""
+) -> QuerySet[Conversation]:
+    """All of them, or those of this id, over this channel, with this end user."""
+    asked = {"external_id": external_id, "channel": channel, "owner": user_id}
+    return Conversation.objects.filter(
+        instance=scope.instance, **{name: value for name, value in asked.items() if value}
+    )
 
 
 def conversations_by_id(scope: Scope, ids: Iterable[UUID | None]) -> dict[UUID | None, Conversation]:

@@ -27,7 +27,7 @@ from conversations.listing import (
 from conversations.store import find_conversation
 from memories.models import Memory
 from memoryconsole.errors import Invalid
-from memoryconsole.inputs import read
+from memoryconsole.inputs import read_or_default
 
 
 @require_GET
@@ -75,7 +75,4 @@ def _by_message(linked: list[Memory]) -> dict[UUID, list[Memory]]:
 
 def _read_filters(request: ConsoleRequest) -> tuple[ConversationFilters, Invalid | None]:
     values = {name: request.GET[name] for name in ("channel", "user") if name in request.GET}
-    try:
-        return read(ConversationFilters, values), None
-    except Invalid as problem:
-        return ConversationFilters(), problem
+    return read_or_default(ConversationFilters, values)

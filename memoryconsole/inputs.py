@@ -44,6 +44,14 @@ def read(model: type[T], data: Mapping[str, Any]) -> T:
         raise Invalid(reasons) from None
 
 
+def read_or_default(model: type[T], data: Mapping[str, Any]) -> tuple[T, Invalid | None]:
+    """The input, or what it is when nothing is said, with the reasons: for pages that show something all the same."""
+    try:
+        return read(model, data), None
+    except Invalid as problem:
+        return model(), problem
+
+
 def no_nul(text: str) -> str:
     if "\x00" in text:
         raise ValueError("The NUL character is not allowed.")

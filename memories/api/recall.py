@@ -41,13 +41,8 @@ class RecallsQuery(Paging):
     conversation_id: Annotated[UUID | None, Given] = None
     memory_id: Annotated[UUID | None, Given] = None
 
-    def conditions(self) -> dict[str, Any]:
-        wanted = {
-            "owner": self.user_id,
-            "conversation_id": self.conversation_id,
-            "memory_ids__contains": [self.memory_id] if self.memory_id else None,
-        }
-        return {column: value for column, value in wanted.items() if value is not None}
+    def filters(self) -> dict[str, Any]:
+        return self.model_dump(exclude=set(Paging.model_fields), exclude_none=True)
 
 
 class WhyQuery(Input):
@@ -93,9 +88,9 @@ class Recalls(Endpoint):
         data = query(request)
         scope = open_named(request, data)
         wanted = read(RecallsQuery, data)
-        conditions = wanted.conditions()
-        rows = recalls_of(scope).filter(**conditions)
-        name = name_of_list("recalls", scope.instance.id, conditions)
+        filters = wanted.filters()
+        rows = recalls_of(scope, **filters)
+        name = name_of_list("recalls", scope.instance.id, filters)
         found, following = part_of_list(rows.defer("explanation"), NEWEST, name, **wanted.place)
         answer: RecallsJson = {
             "total": rows.count(),

@@ -70,8 +70,16 @@ def record(scope: Scope, account: Account, conversation_id: UUID | None) -> UUID
     return id if keeps else None
 
 
-def recalls_of(scope: Scope) -> QuerySet[Recall]:
-    return Recall.objects.filter(instance=scope.instance)
+def recalls_of(
+    scope: Scope, *, user_id: str = "", conversation_id: UUID | None = None, memory_id: UUID | None = None
+) -> QuerySet[Recall]:
+    """All of them, or those for one end user, in one conversation, that gave one memory."""
+    rows = Recall.objects.filter(instance=scope.instance)
+    if user_id:
+        rows = rows.filter(owner=user_id)
+    if conversation_id:
+        rows = rows.filter(conversation_id=conversation_id)
+    return rows.filter(memory_ids__contains=[memory_id]) if memory_id else rows
 
 
 def find_recall(scope: Scope, raw_id: object) -> Recall:

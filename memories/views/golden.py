@@ -32,7 +32,7 @@ from memories.recall.golden import (
 from memories.recall.request import RecallSettings
 from memories.views.recall_settings import changed_values, changes_for, knobs_for, settings_in
 from memoryconsole.errors import Invalid
-from memoryconsole.inputs import read, snake_name
+from memoryconsole.inputs import read, read_or_default, snake_name
 
 # A person waits for it; the command has all the time it needs.
 RUN_AT_ONCE = 100
@@ -83,7 +83,7 @@ class Run:
 def golden_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     goldens = golden_queries(scope)
     memories = _memories(scope, goldens)
-    settings, problem = _settings(request)
+    settings, problem = read_or_default(RecallSettings, settings_in(request.GET))
     changes = changes_for(scope.instance, settings)
     is_run = "run" in request.GET and bool(goldens) and problem is None
     context = {
@@ -158,13 +158,6 @@ def golden_settings(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     else:
         messages.warning(request, "Nothing differs from the settings as they are.")
     return redirect(f"/recall/golden?{urlencode({'instance': scope.instance.slug, 'run': 'yes'})}")
-
-
-def _settings(request: ConsoleRequest) -> tuple[RecallSettings, Invalid | None]:
-    try:
-        return read(RecallSettings, settings_in(request.GET)), None
-    except Invalid as problem:
-        return RecallSettings(), problem
 
 
 def _memories(scope: Scope, goldens: Sequence[Golden]) -> dict[UUID, Memory]:

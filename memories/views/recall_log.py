@@ -3,7 +3,6 @@
 from typing import Annotated
 from uuid import UUID
 
-from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.views.decorators.http import require_GET
 
@@ -17,7 +16,7 @@ from memories.paging import Order, name_of_list, part_of_list
 from memories.recall.log import recalls_of
 from memories.views.recalling import MODES
 from memoryconsole.errors import Invalid
-from memoryconsole.inputs import Cursor, Input, read
+from memoryconsole.inputs import Cursor, Input, read_or_default
 
 SIZE = 50
 NEWEST = Order(("id",))
@@ -57,23 +56,11 @@ def recall_log(request: ConsoleRequest, scope: Scope) -> HttpResponse:
 
 def _filters(request: ConsoleRequest) -> tuple[LogFilters, Invalid | None]:
     names = ("userId", "conversationId", "memoryId", "after")
-    try:
-        return read(LogFilters, {name: request.GET[name] for name in names if name in request.GET}), None
-    except Invalid as problem:
-        return LogFilters(), problem
+    return read_or_default(LogFilters, {name: request.GET[name] for name in names if name in request.GET})
 
 
 def _part(scope: Scope, filters: LogFilters) -> tuple[list[Recall], str | None]:
-    name = name_of_list("recall log", scope.instance.id, filters.model_dump(exclude={"after"}))
-    return part_of_list(_matching(scope, filters), NEWEST, name, limit=SIZE, cursor=filters.after)
-
-
-def _matching(scope: Scope, filters: LogFilters) -> QuerySet[Recall]:
-    rows = recalls_of(scope)
-    if filters.user_id:
-        rows = rows.filter(owner=filters.user_id)
-    if filters.conversation_id:
-        rows = rows.filter(conversation_id=filters.conversation_id)
-    if filters.memory_id:
-        rows = rows.filter(memory_ids__contains=[filters.memory_id])
-    return rows.defer("explanation")
+    asked = filters.model_dump(exclude={"after"})
+    name = name_of_list("recall log", scope.instance.id, asked)
+    rows = recalls_of(scope, **asked).defer("explanation")
+    return part_of_list(rows, NEWEST, name, limit=SIZE, cursor=filters.after)
