@@ -53,6 +53,14 @@ def render_part(request: ConsoleRequest, template: str, part: str, context: dict
     return response
 
 
+def render_question(request: ConsoleRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+    """What is asked about a row before it is decided, in the dialog; if that fails the row stays, to be asked again."""
+    response = render_part(request, template, "question", context)
+    if request.method == "POST":
+        response["HX-Retarget"], response["HX-Reswap"] = "#dialog", "innerHTML"
+    return response
+
+
 def without(query: QueryDict, *names: str) -> QueryDict:
     """What an address asks for, but for these."""
     kept = query.copy()

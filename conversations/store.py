@@ -70,9 +70,8 @@ def conversations_of(
 ) -> QuerySet[Conversation]:
     """All of them, or those of this id, over this channel, with this end user."""
     asked = {"external_id": external_id, "channel": channel, "owner": user_id}
-    return Conversation.objects.filter(
-        instance=scope.instance, **{name: value for name, value in asked.items() if value}
-    )
+    narrowed = {column: value for column, value in asked.items() if value}
+    return Conversation.objects.filter(instance=scope.instance, **narrowed)
 
 
 def conversations_by_id(scope: Scope, ids: Iterable[UUID | None]) -> dict[UUID | None, Conversation]:

@@ -10,7 +10,16 @@ from django.template.defaultfilters import truncatechars
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, ticked, wants_fragment, without
+from accounts.pages import (
+    ConsoleRequest,
+    about_instance,
+    page_number,
+    render_part,
+    render_question,
+    ticked,
+    wants_fragment,
+    without,
+)
 from memories.forms.reviewing import MergeForm, PairingForm
 from memories.models import DuplicatePair, Job
 from memories.paging import Page
@@ -114,10 +123,7 @@ def _decide(request: ConsoleRequest, scope: Scope, found: Likeness, form: MergeF
 
 def _ask(request: ConsoleRequest, found: Likeness, form: MergeForm) -> HttpResponse:
     context = {"found": found, "form": form, "list_url": _list_url(request)}
-    response = render_part(request, "memories/duplicate_merge.html", "question", context)
-    if request.method == "POST":  # the row stays, the question is asked again
-        response["HX-Retarget"], response["HX-Reswap"] = "#dialog", "innerHTML"
-    return response
+    return render_question(request, "memories/duplicate_merge.html", context)
 
 
 def _answer(request: ConsoleRequest, scope: Scope) -> HttpResponse:

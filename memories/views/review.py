@@ -10,7 +10,16 @@ from django.template.defaultfilters import truncatechars
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, page_number, render_part, ticked, wants_fragment, without
+from accounts.pages import (
+    ConsoleRequest,
+    about_instance,
+    page_number,
+    render_part,
+    render_question,
+    ticked,
+    wants_fragment,
+    without,
+)
 from conversations.store import conversations_by_id
 from memories.audit import note_private_reads
 from memories.forms.reviewing import MergeForm, ReviewForm
@@ -134,10 +143,7 @@ def _ask(request: ConsoleRequest, found: Waiting, action: str, form: ReviewForm 
     if form is None or (action == "merge" and found.other is None):
         return redirect(_list_url(request))
     context: dict[str, Any] = {"waiting": found, "form": form, "action": action, "list_url": _list_url(request)}
-    response = render_part(request, "memories/review_one.html", "question", context)
-    if request.method == "POST":  # the row stays, the question is asked again
-        response["HX-Retarget"], response["HX-Reswap"] = "#dialog", "innerHTML"
-    return response
+    return render_question(request, "memories/review_one.html", context)
 
 
 def _answer(request: ConsoleRequest, scope: Scope) -> HttpResponse:
