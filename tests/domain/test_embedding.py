@@ -14,7 +14,8 @@ from django.db import connection, transaction
 from memories.embedding import embedder
 from memories.embedding.embedder import DIMENSIONS, embed_query, embed_texts, model_of
 from tests.domain.asking import OTHER_KEY, bot, query_code, reason_of, texts_code
-from tests.openai_server import GOOD_KEY, POISONS, OpenAIServer
+from tests.openai_answers import POISONS
+from tests.openai_server import GOOD_KEY, OpenAIServer
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:
