@@ -100,11 +100,18 @@ def not_null(value: object) -> object:
     return value
 
 
+def _spaced(value: object) -> object:
+    """A NUL is no word: it separates words like a space."""
+    return value.replace("\x00", " ").strip() if isinstance(value, str) else value
+
+
 def _empty_for_null(value: object) -> object:
     return "" if value is None else value
 
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(no_nul)]
+# What is looked for, where hardly anything is wrong enough to be refused.
+Words = Annotated[str, BeforeValidator(_spaced)]
 # Where nothing is a value: answers say null for it, and so may whoever asks.
 Perhaps = BeforeValidator(_empty_for_null)
 Moment = Annotated[datetime, BeforeValidator(_iso_date), AfterValidator(_in_utc)]

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Annotated, Literal, NotRequired, Self
 from uuid import UUID
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import TypedDict
@@ -32,7 +32,7 @@ from memories.search.sharing import find_own_or_shared
 from memories.search.similar import similar
 from memoryconsole.endpoints import Endpoint, Nothing, Paging, Slice, body, query, query_or_body
 from memoryconsole.errors import Conflict, Invalid
-from memoryconsole.inputs import Input, Limit, Number, read
+from memoryconsole.inputs import Input, Limit, Number, Words, read
 from memoryconsole.schema import ErrorJson, documented
 
 MAX_AT_ONCE = 1000
@@ -42,15 +42,9 @@ LARGEST_INTEGER = 2**31 - 1
 class MemoriesQuery(Filters, Paging):
     """Without `search` a list, newest first; with it the best hits first."""
 
-    search: Annotated[str, Field(max_length=10_000)] = ""
+    search: Annotated[Words, Field(max_length=10_000)] = ""
     mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
     explain: bool = False
-
-    @field_validator("search", mode="before")
-    @classmethod
-    def _printable(cls, value: object) -> object:
-        """A NUL is no word: it separates words like a space."""
-        return value.replace("\x00", " ").strip() if isinstance(value, str) else value
 
 
 class OneOfMany(MemoryDraft):

@@ -22,7 +22,7 @@ from memories.procedures.store import (
     used,
 )
 from memoryconsole.endpoints import Endpoint, Nothing, Slice, body, query, query_or_body
-from memoryconsole.inputs import read
+from memoryconsole.inputs import Words, read
 from memoryconsole.presenting import Id, When, when
 from memoryconsole.schema import ErrorJson, documented
 
@@ -30,7 +30,7 @@ from memoryconsole.schema import ErrorJson, documented
 class ProceduresQuery(Slice):
     """Without `match` all of them; with it those whose name or trigger fits that text, the best first."""
 
-    match: Annotated[str, Field(max_length=10_000)] = ""
+    match: Annotated[Words, Field(max_length=10_000)] = ""
 
 
 class ProcedureJson(TypedDict):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from conversations.models import MessageRole
 from instances.models import Instance, bounds_of
@@ -14,7 +14,7 @@ from memories.embedding.embedder import search_model_of
 from memories.embedding.offline import MODEL as OFFLINE
 from memories.filters import Filters
 from memories.recall.prompt_block import without_blocks
-from memoryconsole.inputs import Fraction, Input, Number, Perhaps
+from memoryconsole.inputs import Fraction, Input, Number, Perhaps, Words
 
 MAX_QUESTION = 100_000
 MAX_MESSAGES = 200
@@ -27,18 +27,13 @@ OFFLINE_SHARE = 0.5
 _OPERATORS = re.compile(r"[\"“”„«»]|(?<!\w)-(?=\w)")
 
 
-def _spaced(value: object) -> object:
-    """A NUL is no word: it separates words like a space."""
-    return value.replace("\x00", " ").strip() if isinstance(value, str) else value
-
-
 def _within(setting: str) -> Any:
     """The bounds the instance's own setting has."""
     low, high = bounds_of(setting)
     return Field(ge=low, le=high)
 
 
-Question = Annotated[str, BeforeValidator(_spaced), StringConstraints(max_length=MAX_QUESTION)]
+Question = Annotated[Words, StringConstraints(max_length=MAX_QUESTION)]
 
 
 class RecallMessage(Input):
