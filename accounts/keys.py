@@ -10,6 +10,7 @@ from typing import Literal
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.access import Actor, actor_of_key, instances_of
@@ -102,18 +103,15 @@ def actor_presenting(header: bytes) -> Actor | None:
 
 def keys_seen_by(actor: Actor) -> list[ApiKey]:
     """All keys for a superadmin; for others those they made and those whose every instance is theirs."""
-    keys = ApiKey.objects.select_related("created_by").prefetch_related("instances").order_by("-id")
-    if actor.is_superadmin:
-        return list(keys)
-    own = set(instances_of(actor).values_list("id", flat=True))
-    return [key for key in keys.filter(all_instances=False) if key.created_by_id == actor.id or _within(key, own)]
+    return _seen(actor, ApiKey.objects.select_related("created_by").order_by("-id"))
 
 
 def find_key(actor: Actor, raw_id: object) -> ApiKey:
-    key = next((key for key in keys_seen_by(actor) if key.id == parse_id(raw_id)), None)
-    if key is None:
+    id = parse_id(raw_id)
+    found = _seen(actor, ApiKey.objects.filter(id=id)) if id else []
+    if not found:
         raise NotFound("There is no such key.")
-    return key
+    return found[0]
 
 
 def state_of(key: ApiKey) -> Literal["active", "expired", "revoked"]:
@@ -130,6 +128,14 @@ def revoke_key(actor: Actor, raw_id: object) -> ApiKey:
         key.save(update_fields=["revoked_at"])
         record_event(actor, "key revoked", key.name, prefix=key.prefix)
     return key
+
+
+def _seen(actor: Actor, rows: QuerySet[ApiKey]) -> list[ApiKey]:
+    keys = rows.prefetch_related("instances")
+    if actor.is_superadmin:
+        return list(keys)
+    own = set(instances_of(actor).values_list("id", flat=True))
+    return [key for key in keys.filter(all_instances=False) if key.created_by_id == actor.id or _within(key, own)]
 
 
 def _within(key: ApiKey, own: set[UUID]) -> bool:
