@@ -253,12 +253,12 @@ def prepared(
         "chunks": float(sizes.all),
         "budget": WORD_BUDGET,
     }
-    form, narrowing = _form(scope, query, filters, sizes, parameters)
+    form, narrowing, among = _form(scope, query, filters, sizes, parameters)
     sql = statement(
         mode=mode,
         form=form,
         narrowing=narrowing,
-        rerank=reranked(sizes.all),
+        rerank=reranked(among),
         index=index_of(instance) if form in (LARGE, WIDE) else None,
         has_reader=scope.private_memories_of is not None,
         superseded=bool(filters.include_superseded),
@@ -270,9 +270,15 @@ def _trust(instance: Instance) -> float:
     return TRUST_OFFLINE if search_model_of(instance) == OFFLINE else TRUST
 
 
-def _form(
-    scope: Scope, query: Query, filters: Filters, sizes: Lengths, parameters: dict[str, Any]
-) -> tuple[str, Narrowing]:
+class Form(NamedTuple):
+    """How to search: the form of the statement, which memories it may find, and among how many it looks."""
+
+    name: str
+    narrowing: Narrowing
+    among: int
+
+
+def _form(scope: Scope, query: Query, filters: Filters, sizes: Lengths, parameters: dict[str, Any]) -> Form:
     """Chosen by counting, not by the planner: it takes an index scan for cheap where it is not.
 
     Vectors of earlier texts have no sketches in any index, and are compared one by one whatever their number.
@@ -282,25 +288,27 @@ def _form(
     hides = scope.private_memories_of is not None and sizes.private > 0
     is_narrow = bool(filters.narrowing().keys() - {"includeSuperseded"}) or query.has_conditions
     if not is_narrow and not hides:
-        return whole, Narrowing()
+        return Form(whole, Narrowing(), sizes.all)
     if not is_narrow and sizes.private <= EXACT_UP_TO:
-        return whole, without_private()
+        return Form(whole, without_private(), sizes.all)
     allowed = _allowed(scope, filters, query, parameters)
     if is_exact:
-        return SCOPED, only(allowed)
+        return Form(SCOPED, only(allowed), sizes.all)
     return _narrowed(allowed, sizes, parameters)
 
 
-def _narrowed(allowed: str, sizes: Lengths, parameters: dict[str, Any]) -> tuple[str, Narrowing]:
+def _narrowed(allowed: str, sizes: Lengths, parameters: dict[str, Any]) -> Form:
     """By how many the filters leave."""
     wide, narrow = max(WIDE_FROM, sizes.all // WIDE_ONE_IN), max(EXACT_UP_TO, sizes.all // NARROW_ONE_IN)
     passing = count_passing(allowed, parameters, at_most=max(narrow, wide) + 1)
+    if passing > wide:
+        return Form(WIDE, each_if(allowed), sizes.all)
     if passing > narrow:
-        return (WIDE, each_if(allowed)) if passing > wide else (SOME, only(allowed))
+        return Form(SOME, only(allowed), passing)
     if passing <= sizes.all // MUCH_ONE_IN:
-        return SCOPED, only(allowed)
+        return Form(SCOPED, only(allowed), passing)
     parameters["chunks"] = float(passing)
-    return WHOLE, only(allowed)
+    return Form(WHOLE, only(allowed), passing)
 
 
 def reranked(memories: int) -> int:

@@ -34,7 +34,7 @@ VECTOR_DEPTH = 70
 COMMON_DEPTH, COMMON_STEP = 100, 4
 # Under wide filters so many times as many are looked at by their sketches as are put in order, and so many of them
 # should pass. Of what an index finds fewer are enough, because it goes by the vectors themselves.
-WIDE_NEAR, ENOUGH, ENOUGH_INDEXED = 2, 300, 150
+WIDE_NEAR, ENOUGH, ENOUGH_INDEXED = 2, 300, 60
 
 
 # How much there is to search, and how to do it in this transaction. The form of the statement is chosen by counting, so
@@ -322,7 +322,7 @@ def _rough(form: str, narrowing: Narrowing, rerank: int, index: VectorIndex | No
     if index:
         missing = f"({missing} OR {lost(index, WANTED)})"
     return SKETCH + ROUGH_WIDE.format(
-        found=near_by_index(index, WANTED, index.depth, narrowed) if index else NOTHING,
+        found=near_by_index(index, WANTED, index.depth // 2, narrowed) if index else NOTHING,
         later=near_by_scan(since(index), WANTED, rerank if index else WIDE_NEAR * rerank),
         narrowed=narrowing.of("near.memory_id"),
         all_of_them=near_by_scan(SCANNED, WANTED, rerank, f"{missing} AND {narrowing.all_of_them}"),
