@@ -83,9 +83,9 @@ SELECT %(instance)s,
 FROM generate_series(1, %(size)s::bigint) AS n
 """
 CHUNKS = """
-INSERT INTO memories_chunk (instance_id, id, memory_id, position, category, live, language, who, content, about,
+INSERT INTO memories_chunk (instance_id, id, memory_id, position, live, language, who, content, about,
     text_hash, length)
-SELECT instance_id, id, id, 0, category, true, 'english', owner, content, '', content_hash, 13
+SELECT instance_id, id, id, 0, true, 'english', owner, content, '', content_hash, 13
 FROM memories_memory WHERE instance_id = %(instance)s
 """
 VECTORS = """

@@ -50,10 +50,6 @@ def _set_all(scope: Scope, memories: Sequence[Memory], fields: dict[str, Any]) -
     if not versions.VERSIONED.isdisjoint(fields):
         versions.keep_many(scope, differing, Cause("bulk change"))
     Memory.objects.filter(instance=scope.instance, id__in=ids).update(**fields, updated_at=timezone.now())
-    if "category" in fields:
-        indexing.move_to_category(scope, ids, fields["category"])
-        for memory in differing:
-            memory.category = fields["category"]
     return ids
 
 

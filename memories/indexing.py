@@ -22,7 +22,7 @@ from memories.vocabulary import Status
 from memoryconsole.ids import uuid7
 
 # What a chunk is made from, besides the content.
-DESCRIBING = frozenset({"summary", "key", "tags", "occurred_at", "category"})
+DESCRIBING = frozenset({"summary", "key", "tags", "occurred_at"})
 EMBEDDED = frozenset({"content", "owner"})
 SEPARATORS = str.maketrans("-_:", "   ")
 MAX_LENGTH = 32_767
@@ -70,35 +70,25 @@ def index_changed(scope: Scope, memory: Memory, changed: Collection[str], versio
 
 def describe_again(scope: Scope, memories: Sequence[Memory]) -> None:
     """Only what is known about them changes: the pieces and their vectors stay."""
-    known = {memory.id: (memory.category, _about(memory, memory)) for memory in memories}
+    known = {memory.id: _about(memory, memory) for memory in memories}
     pieces = Chunk.objects.filter(instance=scope.instance, memory_id__in=[*known], version_id__isnull=True)
-    ids, categories, abouts, lengths = [], [], [], []
-    for id, memory_id, content in _held(pieces).values_list("id", "memory_id", "content"):
-        category, about = known[memory_id]
+    ids, abouts, lengths = [], [], []
+    # In the order of their ids, as vectors are stored: who holds some of them must not wait for who holds others.
+    held = pieces.order_by("id").select_for_update(no_key=True)
+    for id, memory_id, content in held.values_list("id", "memory_id", "content"):
+        about = known[memory_id]
         ids.append(id)
-        categories.append(category)
         abouts.append(about)
         lengths.append(min(word_count(content) + word_count(about), MAX_LENGTH))
     with connection.cursor() as cursor:
-        cursor.execute(DESCRIBE, [ids, categories, abouts, lengths, scope.instance.id])
+        cursor.execute(DESCRIBE, [ids, abouts, lengths, scope.instance.id])
 
 
 DESCRIBE = """
-UPDATE memories_chunk c SET category = new.category, about = new.about, length = new.length
-FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::smallint[]) AS new (id, category, about, length)
+UPDATE memories_chunk c SET about = new.about, length = new.length
+FROM unnest(%s::uuid[], %s::text[], %s::smallint[]) AS new (id, about, length)
 WHERE c.instance_id = %s AND c.id = new.id
 """
-
-
-def move_to_category(scope: Scope, memory_ids: Sequence[UUID], category: str) -> None:
-    rows = Chunk.objects.filter(instance=scope.instance, memory_id__in=memory_ids, version_id__isnull=True)
-    list(_held(rows).values_list("id"))
-    rows.update(category=category)
-
-
-def _held(pieces: QuerySet[Chunk]) -> QuerySet[Chunk]:
-    """In the order of their ids, as vectors are stored: who holds some of them must not wait for who holds others."""
-    return pieces.order_by("id").select_for_update(no_key=True)
 
 
 def hide(scope: Scope, memory: Memory) -> None:
@@ -168,7 +158,6 @@ COLUMNS = (
     "memory_id",
     "version_id",
     "position",
-    "category",
     "live",
     "language",
     "who",
@@ -191,7 +180,6 @@ def _chunks(scope: Scope, memory: Memory, text: Memory | MemoryVersion) -> Itera
             memory.id,
             version_id,
             position,
-            text.category,
             version_id is None and memory.status == Status.ACTIVE,
             scope.instance.language,
             who,

@@ -25,7 +25,6 @@ class Chunk(InstanceOwned):
     memory_id = models.UUIDField()
     version_id = models.UUIDField(null=True)
     position = models.PositiveSmallIntegerField()
-    category = models.CharField(max_length=16)
     live = models.BooleanField()
     language = Language()
     who = models.CharField(max_length=200, blank=True, default="")

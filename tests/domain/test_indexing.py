@@ -75,9 +75,9 @@ def test_how_it_is_said(bot: Instance, content: str, owner: str, first_word: str
 
 
 def test_a_short_memory_is_one_chunk(bot: Instance) -> None:
-    memory = make_memory(bot, "Alice likes tea", category="preference")
+    memory = make_memory(bot, "Alice likes tea")
     (chunk,) = chunks_of(memory)
-    assert (chunk.content, chunk.position, chunk.category, chunk.live) == ("Alice likes tea", 0, "preference", True)
+    assert (chunk.content, chunk.position, chunk.live) == ("Alice likes tea", 0, True)
     assert (chunk.language, chunk.version_id, chunk.length) == ("english", None, 3)
     assert words_of(memory) == {"alic", "like", "tea"}
 
@@ -180,7 +180,6 @@ def test_another_language_cuts_all_of_it_some_at_a_time(
 
 
 WAYS: dict[str, Callable[[Instance, list[UUID]], object]] = {
-    "category": lambda bot, ids: change_many(scope_of(bot), ids, {"category": "decision"}),
     "tag": lambda bot, ids: change_many(scope_of(bot), ids, {}, add_tags=["vip"]),
     "language": lambda bot, ids: indexing.use_language(scope_of(bot)),
 }
@@ -198,7 +197,7 @@ def test_pieces_are_held_in_the_order_in_which_vectors_are_stored(way: str) -> N
     bot.refresh_from_db()
     first, *others = Chunk.objects.filter(instance=bot).order_by("id").values_list("id", flat=True)
     # Now it is the last one in the table, and neither the first one by its memory.
-    Chunk.objects.filter(instance=bot, id=first).update(category="event")
+    Chunk.objects.filter(instance=bot, id=first).update(about="drinks")
 
     def hold(*ids: UUID) -> None:
         list(Chunk.objects.filter(instance=bot, id__in=ids).select_for_update(nowait=True))
@@ -264,13 +263,7 @@ def test_a_new_description_is_found_and_the_vectors_stay(bot: Instance, changes:
     assert (chunks_of(memory), vectors_of(memory)) == before
 
 
-def test_another_category_is_written_on_the_pieces(bot: Instance) -> None:
-    memory = make_memory(bot, "Alice likes tea")
-    correct(memory, category="preference")
-    assert [chunk.category for chunk in chunks_of(memory)] == ["preference"]
-
-
-@pytest.mark.parametrize("changes", [{"pinned": True}, {"importance": 9}, {"visibility": "team"}])
+@pytest.mark.parametrize("changes", [{"pinned": True}, {"importance": 9}, {"visibility": "team"}, {"category": "fact"}])
 def test_what_is_not_searched_changes_no_piece(bot: Instance, changes: dict[str, Any]) -> None:
     memory = make_memory(bot, "Alice likes tea")
     before = chunks_of(memory)

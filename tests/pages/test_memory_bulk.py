@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from instances.models import Instance
-from memories.models import Chunk, Memory, MemoryVersion
+from memories.models import Memory, MemoryVersion
 from tests.factories import make_memories, make_memory
 
 pytestmark = pytest.mark.django_db
@@ -201,4 +201,3 @@ def test_a_bulk_change_counts_versions_and_leaves_alone_what_is_like_that(alice:
     versions = MemoryVersion.objects.order_by("memory_id", "number").values_list("memory_id", "number", "category")
     kept = [(each.id, n, was) for each in (first, second) for n, was in ((1, "fact"), (2, "event"))]
     assert list(versions) == [*kept, (third.id, 1, "fact")]
-    assert set(Chunk.objects.values_list("category", flat=True)) == {"decision"}

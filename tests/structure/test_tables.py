@@ -93,7 +93,7 @@ def test_a_row_cannot_belong_to_another_instances_row() -> None:
     own = make_memory(ours)
     with pytest.raises(IntegrityError), transaction.atomic():
         Chunk.objects.create(
-            instance=ours, memory_id=memory.id, position=0, category="fact", live=True, language="english", content="x",
+            instance=ours, memory_id=memory.id, position=0, live=True, language="english", content="x",
             text_hash=b"x", length=1,
         )  # fmt: skip
     with pytest.raises(IntegrityError), transaction.atomic():
