@@ -10,13 +10,12 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import BooleanField, Exists, OuterRef, Q, QuerySet
-from django.db.models.expressions import RawSQL
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.access import Scope
 from instances.models import Instance, Team
 from memories.embedding.embedder import search_model_of
-from memories.filters import Filters, as_sql, conditions, unexpired
+from memories.filters import Filters, as_sql, conditions, spelt_out, unexpired
 from memories.models import LISTED, SHARED, Memory
 from memories.search.sharing_sql import shared_statement
 from memories.store import find_memory
@@ -29,7 +28,7 @@ from memoryconsole.reading import Composed, row_of
 MOST = 5_000
 # Without a word of the query, this near it has to be.
 NEAR = 0.3
-IS_SHARED = RawSQL("visibility IN ('team', 'org')", (), output_field=BooleanField())
+IS_SHARED = spelt_out("visibility IN ('team', 'org')")
 
 
 @dataclass(frozen=True, slots=True)
