@@ -2,27 +2,32 @@
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.models import AnonymousUser
+from django.contrib.auth.views import redirect_to_login
 from django.http import (
     HttpRequest,
     HttpResponse,
     HttpResponseBase,
+    HttpResponseNotAllowed,
     HttpResponsePermanentRedirect,
     HttpResponseRedirect,
 )
 from django.middleware.common import CommonMiddleware
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.utils import timezone
 
 from memoryconsole.errors import Problem
 
 SIGNED_OUT = "You were signed out. Sign in to go on where you were."
 NOT_SAVED = "You were signed out, so nothing was saved. Sign in, then go back and send it again."
+NO_PAGE = "This address is no page: it only takes what is sent from one. Nothing was changed."
 
 PROBES = {"/healthz", "/readyz"}
 
@@ -95,7 +100,14 @@ class sign_in_first(LoginRequiredMiddleware):
         is_page_open = request.method == "POST" or "HX-Request" in request.headers
         if is_page_open and "X-Hint" not in request.headers:
             messages.warning(request, NOT_SAVED if request.method == "POST" else SIGNED_OUT)
-        return super().handle_no_permission(request, view_func)
+        return redirect_to_login(_page_to_go_on_with(request))
+
+
+def _page_to_go_on_with(request: HttpRequest) -> str:
+    """What was asked for; or the page that something was sent from, because where it was sent to may be no page."""
+    page = urlsplit(request.headers.get("Referer", ""))
+    is_sent = request.method == "POST" and page.netloc == request.get_host()
+    return page._replace(scheme="", netloc="").geturl() if is_sent else request.get_full_path()
 
 
 class pages_for_errors:
@@ -105,7 +117,10 @@ class pages_for_errors:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        return self.get_response(request)
+        response = self.get_response(request)
+        if isinstance(response, HttpResponseNotAllowed):
+            response.content = render_to_string("problem.html", {"problem": Problem(NO_PAGE)}, request)
+        return response
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         if not isinstance(exception, Problem):

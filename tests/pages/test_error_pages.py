@@ -19,6 +19,14 @@ def test_an_address_that_is_none(alice: Client, client: Client, address: str) ->
         assert "css/base" in html
 
 
+def test_an_address_that_only_takes_what_is_sent(alice: Client) -> None:
+    response = alice.get("/memory/bulk?instance=support-bot")
+    html = response.content.decode()
+    assert (response.status_code, response.headers["Allow"]) == (405, "POST")
+    assert "This address is no page" in html
+    assert 'href="/memory"' in html
+
+
 def test_a_form_of_another_session(support: Instance) -> None:
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(make_user("bea", support), backend="django.contrib.auth.backends.ModelBackend")

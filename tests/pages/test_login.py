@@ -47,6 +47,13 @@ def test_what_is_sent_without_a_session_is_said_not_to_be_saved(client: Client) 
     assert "signed out" not in client.get("/login").content.decode()
 
 
+def test_it_goes_on_to_the_page_that_something_was_sent_from(client: Client) -> None:
+    page = "/memory?instance=support-bot&page=2"
+    for host, next in (("testserver", page), ("evil.example", "/memory/bulk?instance=support-bot")):
+        response = client.post("/memory/bulk?instance=support-bot", headers={"Referer": f"http://{host}{page}"})
+        assert response.url == f"/login?{urlencode({'next': next}, safe='/')}"
+
+
 @pytest.mark.parametrize("next", ["https://evil.example/", "//evil.example/", "javascript:alert(1)", "\x00"])
 def test_it_never_leads_to_another_site(client: Client, next: str) -> None:
     make_user("alice")
