@@ -190,10 +190,10 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   if (isHeld && detail.requestConfig.elt.matches("[hx-trigger^=every]")) detail.shouldSwap = false;
 });
 
-// The focus stays on the control that was used, or on the one before it if that is gone. What has an id, htmx focuses itself.
+// The focus stays on the control that was used, on the one before it if that is gone, or on the first. What has an id, htmx focuses itself.
 const namesIn = (part) => {
   const seen = {};
-  const controls = part.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary");
+  const controls = part.querySelectorAll("a[href], button:not([aria-hidden]), input:not([type=hidden]), select, textarea, summary");
   return [...controls].map((control) => {
     const name = `${control.tagName} ${control.name} ${control.getAttribute("aria-label") || control.textContent.trim()}`;
     seen[name] = (seen[name] || 0) + 1;
@@ -216,7 +216,7 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
 document.addEventListener("htmx:afterSettle", () => {
   if (document.activeElement !== document.body) return;
   const now = new Map(left ? namesIn(left.part) : []);
-  const control = used?.isConnected ? used : now.get(left?.names.find((name) => now.has(name)));
+  const control = used?.isConnected ? used : (now.get(left?.names.find((name) => now.has(name))) ?? now.values().next().value);
   control?.focus({ preventScroll: true });
   left = null;
 });

@@ -232,6 +232,16 @@ def test_enter_adds_a_tag_and_changes_nothing_else(console: Console, page: Page)
     ]
 
 
+def test_the_focus_stays_among_the_tags_when_one_goes(console: Console, page: Page) -> None:
+    slug = console.instance("untag-bot", *facts(1, tags=["one", "three", "two"]))
+    page.goto(f"/memory?instance={slug}")
+    page.locator("a.memory-text").click()
+    page.get_by_role("button", name="Remove the tag three").press("Enter")
+    expect(page.get_by_role("button", name="Remove the tag one")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#tags").get_by_role("link", name="two")).to_be_focused()
+
+
 def test_enter_twice_on_the_bin_deletes_nothing(console: Console, page: Page) -> None:
     slug = console.instance("careful-bot", *facts(1))
     page.goto(f"/memory?instance={slug}")
