@@ -1,5 +1,6 @@
 """How pages look: what is written keeps its shape, in colours of the system and on paper too."""
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Console
@@ -8,6 +9,13 @@ CODE = "def greet(name):\n    if name:\n        return name"
 BACKGROUND = "element => getComputedStyle(element).backgroundColor"
 OUTLINE = "element => getComputedStyle(element).outlineStyle"
 PRESSED = ":is(button, a.button):not(.visually-hidden):visible"
+
+
+@pytest.fixture(scope="module")
+def long_name(console: Console) -> str:
+    name = "Donaudampfschifffahrtsgesellschaftskapitänsassistenz"
+    console.api("POST", "/instances", {"slug": "long-name", "name": name})
+    return "long-name"
 
 
 def test_code_keeps_its_indentation(console: Console, page: Page) -> None:
@@ -24,6 +32,14 @@ def test_short_lines_that_are_cut_off_can_be_shown(console: Console, page: Page)
     assert text.evaluate("text => text.scrollHeight > text.clientHeight")
     page.get_by_label("Show all or less of this memory").click()
     assert text.evaluate("text => text.scrollHeight === text.clientHeight")
+
+
+@pytest.mark.parametrize("path", ["/activity", "/forget", "/memory", "/memory/import", "/overview", "/procedures"])
+def test_a_long_name_stays_on_a_narrow_screen(console: Console, page: Page, long_name: str, path: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{path}?instance={long_name}")
+    expect(page.get_by_text("Donaudampfschifffahrt").locator("visible=true").last).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
 def test_what_is_chosen_current_and_focused_is_seen_in_forced_colours(console: Console, page: Page) -> None:
