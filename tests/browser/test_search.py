@@ -207,6 +207,9 @@ def test_filters_in_force_leave_the_results_in_sight(console: Console, page: Pag
     assert button
     assert button["x"] > box["x"] + box["width"]
     assert abs(button["y"] + button["height"] / 2 - box["y"] - box["height"] / 2) < 2
+    page.locator(".more-filters > summary").click()
+    expect(page.get_by_label("Role", exact=True)).to_be_visible()
+    assert page.locator(".more-filters > summary").bounding_box() == button
 
 
 def test_the_settings_say_that_vectors_are_missing(console: Console, page: Page) -> None:
