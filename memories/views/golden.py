@@ -30,7 +30,7 @@ from memories.recall.golden import (
     with_marks,
 )
 from memories.recall.request import RecallSettings
-from memories.views.recall_settings import changed_values, changes_for, knobs_for, settings_in
+from memories.views.recall_settings import changed_values, changes_for, in_words, knobs_for, settings_in
 from memoryconsole.errors import Invalid
 from memoryconsole.inputs import read, read_or_default, snake_name
 
@@ -91,7 +91,7 @@ def golden_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "memories": memories,
         "knobs": knobs_for(scope.instance, request.GET, problem),
         "changes": changes,
-        "problem": problem,
+        "problem": in_words(problem),
         "run": _run(evaluate(scope, settings if changes else None, at_most=RUN_AT_ONCE), memories) if is_run else None,
         "at_once": RUN_AT_ONCE,
         "has_vectors": bool(scope.instance.embedding_model),

@@ -63,6 +63,12 @@ def _knob(instance: Instance, name: str, typed: str, problem: Invalid | None) ->
     )
 
 
+def in_words(problem: Invalid | None) -> str:
+    """What is wrong, by the names the page has for it."""
+    errors = problem.errors if problem else {}
+    return " ".join(f"{KNOBS[name][0] if name in KNOBS else name}: {reasons[0]}" for name, reasons in errors.items())
+
+
 def settings_in(query: QueryDict) -> dict[str, str]:
     """What a form or an address says about the settings; nothing said is as the instance has it."""
     return {name: said for name in KNOBS if (said := query.get(name, "").strip())}

@@ -26,7 +26,7 @@ from memories.recall.replay import replay
 from memories.recall.why import Why, why
 from memories.search.hybrid import search
 from memories.store import find_memory
-from memories.views.recall_settings import KNOBS, changed_values, changes_for, knobs_for, settings_in
+from memories.views.recall_settings import KNOBS, changed_values, changes_for, in_words, knobs_for, settings_in
 from memoryconsole.errors import Invalid, NotFound
 from memoryconsole.ids import parse_id
 from memoryconsole.inputs import read
@@ -155,7 +155,7 @@ def playground(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "user_id": request.GET.get("userId", ""),
         "knobs": knobs_for(scope.instance, request.GET, problem),
         "changes": changes_for(scope.instance, asked) if asked else [],
-        "problem": problem,
+        "problem": in_words(problem),
         "owners": known_owners(scope),
         "here": _address(scope, request.GET, asked),
         "kept": _kept(scope, request.GET, asked),

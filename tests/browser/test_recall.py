@@ -61,6 +61,16 @@ def test_a_slider_cuts_a_memory_and_says_why(console: Console, page: Page) -> No
     expect(page).not_to_have_url(re.compile(r"limit="))
 
 
+def test_a_setting_that_cannot_be_is_said(console: Console, page: Page) -> None:
+    open_playground(console, page, "wrong-bot")
+    page.get_by_label("Message").fill("refunds")
+    expect(page.locator("#block")).to_contain_text("[refund-limit]")
+    page.get_by_label("Token budget", exact=True).fill("50")
+    expect(page.get_by_role("alert").get_by_text("Token budget: Must be at least 100.")).to_be_visible()
+    page.get_by_label("Token budget", exact=True).fill("500")
+    expect(page.locator("#block")).to_contain_text("[refund-limit]")
+
+
 def test_why_not_follows_the_sliders(console: Console, page: Page) -> None:
     open_playground(console, page, "why-bot")
     page.get_by_label("Message").fill("refunds")

@@ -128,7 +128,7 @@ def test_saving_the_changed_setting(alice, support):
 def test_a_wrong_setting_is_said(alice, support, refund):
     save_golden(scope_of(support), GoldenDraft(query=QUESTION, expected=[refund.id]))
     page = page_of(alice, run="yes", limit="many")
-    assert "limit: Enter a whole number." in page
+    assert "Memories found: Enter a whole number." in page
     assert 'id="result"' not in page
 
 

@@ -91,13 +91,19 @@ def test_what_says_the_same_is_named_by_what_it_says(alice, support):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("threshold", "2"), ("limit", "0"), ("limit", "many"), ("tokenBudget", "5"), ("mmrLambda", "nan")],
+    ("name", "value", "label"),
+    [
+        ("threshold", "2", "Similarity from"),
+        ("limit", "0", "Memories found"),
+        ("limit", "many", "Memories found"),
+        ("tokenBudget", "5", "Token budget"),
+        ("mmrLambda", "nan", "Relevance against variety"),
+    ],
 )
-def test_a_wrong_setting_is_said_at_its_field(alice, support, name, value):
+def test_a_wrong_setting_is_said_at_its_field_and_by_its_name(alice, support, name, value, label):
     page = ask(alice, "refunds", **{name: value})
     assert re.search(rf'id="{name}"[^>]*aria-invalid="true"', page)
-    assert 'role="alert"' in page
+    assert re.search(rf'role="alert">.*<span>{label}: ', page)
     assert '<pre class="block"' not in page
 
 
