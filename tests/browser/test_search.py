@@ -212,6 +212,15 @@ def test_filters_in_force_leave_the_results_in_sight(console: Console, page: Pag
     assert page.locator(".more-filters > summary").bounding_box() == button
 
 
+def test_half_a_date_does_not_hold_up_the_search(console: Console, page: Page) -> None:
+    slug = console.instance("half-date-bot", *MEMORIES)
+    page.goto(f"/memory?instance={slug}")
+    page.locator(".more-filters > summary").click()
+    page.get_by_label("Created from").press("3")
+    page.get_by_role("searchbox").fill("contract")
+    expect(page.get_by_text("2 results", exact=True)).to_be_visible()
+
+
 def test_the_settings_say_that_vectors_are_missing(console: Console, page: Page) -> None:
     slug = console.instance("unembedded-bot", *MEMORIES)
     console.manage("shell", "-c", LATER.format(slug=slug))
