@@ -9,6 +9,7 @@ from django.http import QueryDict
 
 from instances.models import Embedder, Instance, bounds_of
 from instances.store import InstanceChanges, InstanceDraft, languages
+from memoryconsole.errors import Invalid
 from memoryconsole.forms import set_choices, verbatim
 from memoryconsole.inputs import read
 
@@ -37,6 +38,8 @@ class NewInstanceForm(forms.Form):
 
     def draft(self, slug: str) -> InstanceDraft:
         given = {name: value for name, value in self.cleaned_data.items() if value}
+        if "slug" not in given and not slug:
+            raise Invalid({"slug": ["None can be made of this name. Enter one."]})
         return read(InstanceDraft, {**given, "slug": given.get("slug", slug)})
 
 
