@@ -1,3 +1,5 @@
+import re
+from html import unescape
 from uuid import uuid4
 
 import pytest
@@ -33,6 +35,16 @@ def test_it_shows_what_was_said_and_what_is_remembered(alice: Client, support: I
         f'href="/conversations/{conversation.id}?instance=support-bot'
         in alice.get(f"/memory/{memory.id}?instance=support-bot").content.decode()
     )
+
+
+def test_a_memory_written_from_it_is_shown_with_what_is_remembered_of_it(alice: Client, support: Instance) -> None:
+    conversation = make_conversation(support, "I live in Munich.")
+    [link] = re.findall(r'href="(/memory/new\?[^"]*)"', alice.get(url(conversation)).content.decode())
+    form = alice.get(unescape(link)).context["form"]
+    values = {field.html_name: field.value() for field in form if field.value() is not None}
+    response = alice.post(unescape(link), values | {"content": "Dora lives in Munich"})
+    assert response.url == f"/memory?conversationId={conversation.id}&instance=support-bot"
+    assert "Dora lives in Munich" in alice.get(response.url).content.decode()
 
 
 def test_private_memories_of_others_are_not_there(alice: Client, superadmin: Client, support: Instance) -> None:
