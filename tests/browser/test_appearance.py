@@ -42,6 +42,16 @@ def test_a_long_name_stays_on_a_narrow_screen(console: Console, page: Page, long
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
+def test_a_long_name_of_a_file_stays_on_the_screen(console: Console, page: Page) -> None:
+    page.goto(f"/memory?instance={console.instance('file-bot', {'content': 'With a file'})}")
+    page.get_by_role("link", name="With a file").click()
+    file = {"name": f"{'Report_' * 20}.txt", "mimeType": "text/plain", "buffer": b"Hello"}
+    page.get_by_label("File to attach").set_input_files(file)
+    page.get_by_role("button", name="Attach", exact=True).click()
+    expect(page.get_by_text("Attached “Report_")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 1280
+
+
 def test_what_is_chosen_current_and_focused_is_seen_in_forced_colours(console: Console, page: Page) -> None:
     page.emulate_media(forced_colors="active")
     page.goto("/memory?instance=support-bot&category=fact")
