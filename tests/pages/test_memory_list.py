@@ -244,12 +244,12 @@ def test_anonymous_readers_sign_in_first(client: Client, support: Instance) -> N
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("minImportance=11", "Must be at most 10."),
+        ("minImportance=11", "<b>Importance from</b>: Must be at most 10."),
         ("minImportance=high", "Enter a whole number."),
         ("category=opinion", "is not a category"),
-        ("role=boss", "is not a role"),
-        ("createdAfter=yesterday", "Enter a date and time"),
-        ("conversationId=nonsense", "This is not an id."),
+        ("role=boss", "<b>role</b>: “boss” is not a role"),
+        ("createdAfter=yesterday", "<b>Created from</b>: Enter a date and time"),
+        ("conversationId=nonsense", "<b>Conversation</b>: This is not an id."),
         ("pinned=maybe", "Enter true or false."),
         ("colour=red", "Unknown field."),
         ("owner=%00", "NUL character"),
