@@ -148,7 +148,10 @@ document.addEventListener("keydown", (event) => {
     box.focus();
     box.select();
   }
-  if (event.key === "Escape") document.querySelectorAll("details.menu[open]").forEach((menu) => { menu.open = false; });
+  if (event.key === "Escape") document.querySelectorAll("details.menu[open]").forEach((menu) => {
+    if (menu.contains(event.target)) menu.querySelector("summary").focus();
+    menu.open = false;
+  });
 });
 
 document.addEventListener("htmx:afterSwap", (event) => {

@@ -242,6 +242,17 @@ def test_the_focus_stays_among_the_tags_when_one_goes(console: Console, page: Pa
     expect(page.locator("#tags").get_by_role("link", name="two")).to_be_focused()
 
 
+def test_escape_leads_from_a_menu_back_to_its_button(console: Console, page: Page) -> None:
+    page.goto("/memory?instance=support-bot")
+    menu = page.locator("summary", has_text="Import, export")
+    menu.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Import…")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name="Import…")).to_be_hidden()
+    expect(menu).to_be_focused()
+
+
 def test_enter_twice_on_the_bin_deletes_nothing(console: Console, page: Page) -> None:
     slug = console.instance("careful-bot", *facts(1))
     page.goto(f"/memory?instance={slug}")
