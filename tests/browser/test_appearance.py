@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Console
+from tests.browser.conftest import PASSWORD, Console
 
 CODE = "def greet(name):\n    if name:\n        return name"
 BACKGROUND = "element => getComputedStyle(element).backgroundColor"
@@ -40,6 +40,24 @@ def test_a_long_name_stays_on_a_narrow_screen(console: Console, page: Page, long
     page.goto(f"{path}?instance={long_name}")
     expect(page.get_by_text("Donaudampfschifffahrt").locator("visible=true").last).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_a_long_username_stays_in_the_bar(console: Console, page: Page) -> None:
+    name = "friederike.schmidt-hohenstein@support.customers.example.org"
+    page.goto("/users/new")
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Create user").click()
+    page.context.clear_cookies(name="sessionid")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/login")
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_text("No instance to show yet")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.locator("header summary").click()
+    expect(page.get_by_role("paragraph").filter(has_text=name)).to_be_in_viewport(ratio=1)
 
 
 def test_a_long_name_of_a_file_stays_on_the_screen(console: Console, page: Page) -> None:
