@@ -16,12 +16,12 @@ from pydantic import AfterValidator, Field, StringConstraints
 from accounts.access import Scope
 from conversations import working_memory
 from conversations.models import Conversation, Message, MessageRole
-from memories.draft import Name, Short
+from memories.draft import MAX_NAME, Name, Short
 from memories.learning import follow_up
 from memoryconsole.errors import Taken
 from memoryconsole.finding import find_among
 from memoryconsole.ids import uuid7, uuid7_at
-from memoryconsole.inputs import Input, Moment, Perhaps, Text
+from memoryconsole.inputs import Input, Moment, Perhaps, Text, at_most
 from memoryconsole.scrub import scrub
 
 MAX_MESSAGE = 100_000
@@ -44,7 +44,7 @@ class ConversationDraft(Input):
     external_id: Annotated[Name, Perhaps] = ""
     channel: Annotated[Short, Perhaps] = ""
     user_id: Annotated[Name, Perhaps] = ""
-    title: Annotated[Name, Perhaps] = ""
+    title: Annotated[Name, at_most(MAX_NAME), Perhaps] = ""
     time_zone: Annotated[Short, AfterValidator(_known_zone), Perhaps] = ""
 
 

@@ -25,6 +25,7 @@ from memoryconsole.inputs import (
     Moment,
     Number,
     Text,
+    at_most,
     never_null,
     no_nul,
     not_null,
@@ -33,6 +34,7 @@ from memoryconsole.inputs import (
 )
 from memoryconsole.scrub import scrub
 
+MAX_NAME = 200
 MAX_EVIDENCE = 20
 MAX_EVIDENCE_SIZE = 20_000
 MAX_EVIDENCE_DEPTH = 10
@@ -86,12 +88,14 @@ def _no_credential(key: str) -> str:
     return key
 
 
-Content = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_CONTENT), AfterValidator(visible)]
-Summary = Annotated[Text, StringConstraints(max_length=MAX_SUMMARY)]
-Name = Annotated[Text, StringConstraints(max_length=200)]
+Content = Annotated[
+    Text, StringConstraints(min_length=1, max_length=MAX_CONTENT), AfterValidator(visible), at_most(MAX_CONTENT)
+]
+Summary = Annotated[Text, StringConstraints(max_length=MAX_SUMMARY), at_most(MAX_SUMMARY)]
+Name = Annotated[Text, StringConstraints(max_length=MAX_NAME)]
 Short = Annotated[Text, StringConstraints(max_length=64)]
 Reason = Annotated[Text, StringConstraints(max_length=2_000)]
-Tag = Annotated[Text, StringConstraints(max_length=MAX_TAG)]
+Tag = Annotated[Text, StringConstraints(max_length=MAX_TAG), at_most(MAX_TAG)]
 Tags = Annotated[list[Tag], Field(max_length=MAX_TAGS), AfterValidator(_tidy_tags)]
 Importance = Annotated[Number, Field(ge=1, le=10)]
 Confidence = Annotated[Fraction, Field(ge=0, le=1, allow_inf_nan=False)]

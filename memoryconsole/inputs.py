@@ -15,6 +15,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
 from memoryconsole.errors import Invalid
+from memoryconsole.scrub import scrub
 
 
 class Input(BaseModel):
@@ -67,6 +68,20 @@ def visible(text: str) -> str:
 def is_visible(text: str) -> bool:
     """Not only spaces, nor what has no shape at all, such as the zero-width space that comes along with copied text."""
     return any(category(character) not in SHAPELESS for character in text)
+
+
+def at_most(limit: int) -> AfterValidator:
+    """Characters when it is stored: what takes the place of a credential may be longer than that was."""
+
+    def check(text: str) -> str:
+        stored = len(scrub(text)[0])
+        if stored > limit:
+            raise ValueError(
+                f"With its credentials replaced this has {stored:,} characters; at most {limit:,} are allowed."
+            )
+        return text
+
+    return AfterValidator(check)
 
 
 def _in_utc(moment: datetime) -> datetime:

@@ -17,7 +17,7 @@ from memories.paging import Order
 from memories.procedures.matching import matches
 from memoryconsole.errors import Conflict, Invalid, Taken
 from memoryconsole.finding import find_among
-from memoryconsole.inputs import Input, Perhaps, Text, never_null, not_null
+from memoryconsole.inputs import Input, Perhaps, Text, at_most, never_null, not_null
 from memoryconsole.scrub import scrub
 
 MAX_NAME = 200
@@ -33,7 +33,7 @@ CHANGED_MEANWHILE = (
     "Somebody changed this procedure while you were writing. Compare with what it says now, then save again."
 )
 
-Name = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_NAME)]
+Name = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_NAME), at_most(MAX_NAME)]
 Trigger = Annotated[Text, StringConstraints(max_length=MAX_TRIGGER)]
 Steps = Annotated[
     list[Annotated[Text, StringConstraints(min_length=1, max_length=MAX_STEP)]],

@@ -67,6 +67,7 @@ def test_external_id_makes_it_idempotent(api: Caller, sales: Instance) -> None:
         ({"channel": "x" * 65}, "channel"),
         ({"userId": "a\x00"}, "userId"),
         ({"title": 5}, "title"),
+        ({"title": f"{'x' * 180} password=123456"}, "title"),
         ({"owner": "ann"}, "owner"),
         ({"timeZone": "Mars/Olympus"}, "timeZone"),
         ({"timeZone": "../etc/passwd"}, "timeZone"),

@@ -92,6 +92,8 @@ def test_a_name_that_is_taken(api: Caller) -> None:
     [
         ({"name": " "}, "name", "This may not be empty."),
         ({"name": "x" * 201}, "name", "At most 200 characters are allowed; this has 201."),
+        ({"name": f"{'x' * 180} password=123456"}, "name",
+         "With its credentials replaced this has 209 characters; at most 200 are allowed."),
         ({"trigger": "x" * 2001}, "trigger", "At most 2,000 characters are allowed; this has 2,001."),
         ({"trigger": "a\x00b"}, "trigger", "The NUL character is not allowed."),
         ({"steps": []}, "steps", "At least 1 is needed."),
@@ -101,7 +103,7 @@ def test_a_name_that_is_taken(api: Caller) -> None:
         ({"steps": [1]}, "steps.0", "Enter text."),
         ({"usageCount": 9}, "usageCount", "Unknown field."),
     ],
-)
+)  # fmt: skip
 def test_bad_input(api: Caller, fields: dict[str, Any], field: str, reason: str) -> None:
     assert create(api, **fields).errors == {field: [reason]}
     assert not Procedure.objects.exists()
