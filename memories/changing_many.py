@@ -14,6 +14,7 @@ from memories.models import MAX_TAGS, Memory
 from memories.store import locked
 from memories.versions import Cause
 from memoryconsole.errors import Invalid
+from memoryconsole.scrub import scrub_all
 
 SET_AT_ONCE = frozenset({"category", "role", "importance", "pinned"})
 
@@ -28,6 +29,7 @@ def change_many(
 ) -> int:
     """The same change for many memories, all or none; those that are like that already stay as they are."""
     scope.require_write()
+    add_tags = scrub_all([*add_tags])[0]
     changed: list[UUID] = []
     with transaction.atomic():
         for start in range(0, len(ids), 500):

@@ -9,7 +9,7 @@ from memories.inserting import insert_many, new_rows
 from memories.models import Memory, MemoryVersion
 from memories.transfer.formats.row import ImportedVersion
 from memoryconsole.ids import uuid7
-from memoryconsole.scrub import scrub, scrub_all
+from memoryconsole.scrub import scrub_all
 
 Earlier = Sequence[tuple[Memory, Sequence[ImportedVersion]]]
 
@@ -35,9 +35,8 @@ def _messages(scope: Scope, earlier: Earlier) -> set[object]:
 
 def _version(scope: Scope, memory: Memory, version: ImportedVersion, there: set[object]) -> MemoryVersion:
     fields = version.model_dump(exclude={"version", "source_message_id"})
-    for name in ("content", "summary", "key", "reason"):
-        fields[name] = scrub(fields[name])[0]
-    fields["evidence"] = scrub_all(fields["evidence"])[0]
+    for name in ("content", "summary", "key", "reason", "tags", "evidence"):
+        fields[name] = scrub_all(fields[name])[0]
     source = version.source_message_id if version.source_message_id in there else None
     return MemoryVersion(
         instance=scope.instance,

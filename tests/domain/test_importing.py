@@ -367,6 +367,23 @@ def test_credentials_are_replaced_and_expired_ones_left_out(bot: Instance) -> No
     assert "hunter22" not in str(contents(bot))
 
 
+def test_credentials_are_replaced_in_earlier_versions(bot: Instance) -> None:
+    secret = "password: hunter22"
+    said = dict.fromkeys(("key", "content", "summary", "reason"), secret)
+    others = {
+        "category": "fact",
+        "role": "context",
+        "importance": 5,
+        "writtenAt": "2026-01-01",
+        "replacedAt": "2026-01-02",
+    }
+    version = {"version": 1, **said, "tags": [secret], "evidence": {secret: secret}, **others}
+    brought_in(bot, lines({"content": "It was changed", "versions": [version]}))
+    (kept,) = MemoryVersion.objects.filter(instance=bot).values()
+    assert "hunter22" not in str(kept)
+    assert kept["tags"] == ["password: [redacted password]"]
+
+
 def test_what_has_expired_here_and_is_not_purged_yet_is_not_there_already(bot: Instance) -> None:
     make_memory(bot, "Ann likes tea", key="drink")
     make_memory(bot, "Ann lives in Bern")

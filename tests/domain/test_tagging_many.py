@@ -45,6 +45,12 @@ def test_any_text_is_a_tag(bot: Instance, scope: Scope, tag: str) -> None:
     assert tags_of(memory) == [[each for each in AWKWARD[:2] if each != tag]]
 
 
+def test_a_credential_is_no_tag(bot: Instance, scope: Scope) -> None:
+    memory = make_memory(bot)
+    change_many(scope, [memory.id], {}, add_tags=["password: hunter22", "vip"])
+    assert tags_of(memory) == [["password: [redacted password]", "vip"]]
+
+
 def test_it_is_found_by_its_tags_in_every_piece(bot: Instance, scope: Scope) -> None:
     long, short = make_memory(bot, "Ann likes tea.\n\n" * 400, tags=["old"], key="drink"), make_memory(bot, "Bob")
     change_many(scope, [long.id, short.id], {}, add_tags=["oolong"], remove_tags=["old"])
