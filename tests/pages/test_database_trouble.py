@@ -11,7 +11,7 @@ from django.test import Client
 from instances.models import Instance
 from memoryconsole.api import as_problem
 from tests.api.calling import Caller
-from tests.factories import PASSWORD, make_key, make_user
+from tests.factories import PASSWORD, make_key, make_memory, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -61,10 +61,14 @@ def test_a_full_disk_under_the_api(support: Instance) -> None:
 
 def test_a_standby(support: Instance) -> None:
     """After a failover, until the address leads to the server that takes changes."""
-    key = make_key(support)
+    make_memory(support, "Ann likes tea")
+    api = Caller(make_key(support))
     with connection.cursor() as cursor:
+        # What the rows above point to would be looked up at the end, and held.
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("SET TRANSACTION READ ONLY")
-    answer = Caller(key).post("/api/v1/memories", {"instanceId": "support-bot", "content": "Tea"})
+    assert api.get("/api/v1/memories?instanceId=support-bot&search=tea").json["total"] == 1
+    answer = api.post("/api/v1/memories", {"instanceId": "support-bot", "content": "Tea"})
     assert answer.error == (503, "unavailable")
     assert answer.json["detail"] == "The database takes no changes just now. Try again in a moment."
 
