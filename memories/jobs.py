@@ -234,7 +234,7 @@ def build_vector_indexes(timestamp: int) -> None:
         raise failure
 
 
-@app.task(name="import_memories", retry=3)
+@app.task(name="import_memories", retry=Later())
 def import_memories(instance_id: str, job_id: str, path: str, actor: dict[str, Any]) -> None:
     """Bring in a large file; its own rows are known when it has to begin again."""
     instance = Instance.objects.filter(id=instance_id).first()

@@ -14,7 +14,7 @@ from typing import IO, Any, cast
 from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import default_storage
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 from procrastinate.contrib.django import app
@@ -159,6 +159,9 @@ def run_import(scope: Scope, job: Job) -> None:
         reason = problem.reason if isinstance(problem, Invalid) else GONE
         _end(rows, payload, Job.State.FAILED, error=reason)
         return
+    except OperationalError:
+        # The worker goes on when the database is back; what a request was doing is given up soon.
+        raise
     except Exception:
         rows.update(state=Job.State.FAILED, error=STOPPED, finished_at=timezone.now())
         raise

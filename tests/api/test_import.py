@@ -14,7 +14,9 @@ from django.core.files.uploadhandler import load_handler
 from django.db import OperationalError, connection
 from django.http.multipartparser import MultiPartParser
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
+from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
+from procrastinate.jobs import Job as QueuedJob
 
 from instances.models import Instance
 from memories import jobs
@@ -231,12 +233,19 @@ def test_going_on_reports_what_it_stored_before_as_its_own(
     queued = ProcrastinateJob.objects.get(task_name="import_memories")
     with cut_off_before_batch(3), pytest.raises(OperationalError):
         jobs.import_memories(**queued.args)
-    assert Memory.objects.count() == 2
+    assert (Job.objects.get().state, Memory.objects.count()) == ("running", 2)
     jobs.import_memories(**queued.args)
     report = api.get(f"/api/v1/jobs/{id}?instanceId=support-bot").json["job"]["payload"]["report"]
     assert (report["rows"], report["created"], report["existing"], report["invalid"]) == (6, 3, 1, 2)
     assert [problem["line"] for problem in report["problems"]] == [2, 6]
     assert sorted(Memory.objects.values_list("content", flat=True)) == ["a", "b", "c"]
+
+
+def test_an_import_waits_for_the_database_as_long_as_that_takes() -> None:
+    task = app.tasks["import_memories"]
+    waited = QueuedJob(id=1, queue="default", lock=None, queueing_lock=None, task_name="import_memories", attempts=9)
+    assert task.get_retry_exception(OperationalError(), waited)
+    assert not task.get_retry_exception(ValueError(), waited)
 
 
 @contextmanager
