@@ -1,7 +1,6 @@
 """API keys: made once, shown once, stored as a hash."""
 
 import hmac
-import logging
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -10,7 +9,7 @@ from hashlib import sha256
 from typing import Literal
 from uuid import UUID
 
-from django.db import DatabaseError, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -18,12 +17,11 @@ from accounts.access import Actor, actor_of_key, instances_of
 from accounts.events import record_event
 from accounts.models import ApiKey
 from instances.models import Instance
+from memoryconsole.connections import dispensable
 from memoryconsole.errors import Conflict, Invalid, NotAllowed, NotFound
 from memoryconsole.ids import parse_id, uuid7
 from memoryconsole.reading import Composed
 from memoryconsole.turns import wait_for_turn
-
-logger = logging.getLogger(__name__)
 
 USED_AGAIN_AFTER = timedelta(minutes=1)
 LONGEST_NAME = 100
@@ -90,17 +88,9 @@ def key_presented(whole: str) -> ApiKey | None:
         return None
     now = timezone.now()
     if key.last_used_at is None or now - key.last_used_at > USED_AGAIN_AFTER:
-        _note_use(key, now)
-    return key
-
-
-def _note_use(key: ApiKey, now: datetime) -> None:
-    """A database that takes no changes, or whose disk is full, can still be read."""
-    try:
-        with transaction.atomic():
+        with dispensable("The use of a key"):
             ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
-    except DatabaseError as error:
-        logger.warning("The use of a key could not be noted: %s", type(error).__name__)
+    return key
 
 
 def actor_presenting(header: bytes) -> Actor | None:

@@ -15,6 +15,7 @@ from django_htmx.middleware import HtmxDetails
 from accounts.access import Actor, Scope, actor_of_user, instances_of, open_instance
 from accounts.models import User
 from instances.models import Instance
+from memoryconsole.connections import dispensable
 from memoryconsole.errors import NotAllowed, NotFound
 from memoryconsole.ids import parse_id
 from memoryconsole.inputs import whole_number
@@ -159,4 +160,5 @@ def _with_remembered_instance(request: ConsoleRequest) -> HttpResponse:
 
 def _remember(user: User, instance: Instance) -> None:
     if user.last_instance_id != instance.id:
-        User.objects.filter(pk=user.pk).update(last_instance=instance)
+        with dispensable("The instance somebody opened"):
+            User.objects.filter(pk=user.pk).update(last_instance=instance)

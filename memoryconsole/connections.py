@@ -1,9 +1,12 @@
 """The database connection of this thread."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
+
+logger = logging.getLogger(__name__)
 
 
 def release_connection() -> None:
@@ -25,3 +28,13 @@ def without_waiting_for_the_disk() -> Iterator[None]:
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL synchronous_commit = off")
         yield
+
+
+@contextmanager
+def dispensable(what: str) -> Iterator[None]:
+    """For a note made while reading: a database that takes no changes, or whose disk is full, can still be read."""
+    try:
+        with transaction.atomic():
+            yield
+    except DatabaseError as error:
+        logger.warning("%s could not be noted: %s", what, type(error).__name__)

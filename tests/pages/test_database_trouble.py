@@ -59,7 +59,7 @@ def test_a_full_disk_under_the_api(support: Instance) -> None:
     assert answer.json["detail"].startswith("The disk of the database is full")
 
 
-def test_a_standby(support: Instance) -> None:
+def test_a_standby(alice: Client, support: Instance) -> None:
     """After a failover, until the address leads to the server that takes changes."""
     make_memory(support, "Ann likes tea")
     api = Caller(make_key(support))
@@ -68,6 +68,7 @@ def test_a_standby(support: Instance) -> None:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("SET TRANSACTION READ ONLY")
     assert api.get("/api/v1/memories?instanceId=support-bot&search=tea").json["total"] == 1
+    assert "Ann likes tea" in alice.get("/memory?instance=support-bot").content.decode()
     answer = api.post("/api/v1/memories", {"instanceId": "support-bot", "content": "Tea"})
     assert answer.error == (503, "unavailable")
     assert answer.json["detail"] == "The database takes no changes just now. Try again in a moment."
