@@ -327,6 +327,20 @@ def test_a_dry_run_stores_nothing(bot: Instance) -> None:
     assert not AuditEntry.objects.filter(action="imported").exists()
 
 
+EARLIER = {
+    "version": 1,
+    "content": "x",
+    "category": "fact",
+    "role": "context",
+    "importance": 5,
+    "writtenAt": "2026-01-01",
+    "replacedAt": "2026-01-02",
+}
+# The database would refuse these, and with them all rows around.
+OF_ANOTHER_HASH = json.dumps({"content": "x", "vectors": {"model": "m", "byText": {"z" * 64: "A" * 4096}}})
+WITH_A_LONG_KEY = json.dumps({"content": "x", "versions": [{**EARLIER, "key": f"{'x' * 180} password=123456"}]})
+
+
 @pytest.mark.parametrize(
     ("row", "errors"),
     [
@@ -336,6 +350,8 @@ def test_a_dry_run_stores_nothing(bot: Instance) -> None:
         ('{"content": "x", "createdAt": "2999-01-01T00:00:00Z"}', {"createdAt": ["This is in the future."]}),
         ('{"content": "x", "versions": [{"version": 0}]}', None),
         ('{"content": "x", "vectors": {"model": "m", "byText": {"aa": "AAAA"}}}', None),
+        (OF_ANOTHER_HASH, None),
+        (WITH_A_LONG_KEY, None),
         ('{"content": "x", "visibility": "private"}', {"owner": ["A private memory needs an owner."]}),
         ("{", {"row": ["This is not JSON: Expecting property name enclosed in double quotes."]}),
         ("[1]", {"row": ["This is not an object."]}),
@@ -370,14 +386,7 @@ def test_credentials_are_replaced_and_expired_ones_left_out(bot: Instance) -> No
 def test_credentials_are_replaced_in_earlier_versions(bot: Instance) -> None:
     secret = "password: hunter22"
     said = dict.fromkeys(("key", "content", "summary", "reason"), secret)
-    others = {
-        "category": "fact",
-        "role": "context",
-        "importance": 5,
-        "writtenAt": "2026-01-01",
-        "replacedAt": "2026-01-02",
-    }
-    version = {"version": 1, **said, "tags": [secret], "evidence": {secret: secret}, **others}
+    version = {**EARLIER, **said, "tags": [secret], "evidence": {secret: secret}}
     brought_in(bot, lines({"content": "It was changed", "versions": [version]}))
     (kept,) = MemoryVersion.objects.filter(instance=bot).values()
     assert "hunter22" not in str(kept)

@@ -1,5 +1,6 @@
 """A memory as a file brings it: what a draft may say, and what only somebody knows who remembered it before."""
 
+import re
 from base64 import b64decode
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -20,14 +21,17 @@ from memories.draft import (
     Tags,
 )
 from memories.models import DIMENSIONS
-from memoryconsole.inputs import Fraction, Input, Moment, Number, Text
+from memoryconsole.inputs import Fraction, Input, Moment, Number, Text, at_most
 
 Count = Annotated[Number, Field(ge=0, le=2**31 - 1)]
 
 
+HASH = re.compile(r"[0-9a-fA-F]{64}")
+
+
 def _whole(vectors: dict[str, str]) -> dict[str, str]:
     for text_hash, vector in vectors.items():
-        if len(text_hash) != 64 or len(b64decode(vector, validate=True)) != 2 * DIMENSIONS:
+        if not HASH.fullmatch(text_hash) or len(b64decode(vector, validate=True)) != 2 * DIMENSIONS:
             raise ValueError(f"A vector has {DIMENSIONS} numbers of two bytes, and the hash of its text.")
     return vectors
 
@@ -36,7 +40,7 @@ class ImportedVersion(Input):
     """What it said before."""
 
     version: Annotated[Number, Field(ge=1, le=2**31 - 1)]
-    key: Name = ""
+    key: Annotated[Name, at_most(200)] = ""
     content: Content
     summary: Summary = ""
     category: CategoryWord
