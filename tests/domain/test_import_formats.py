@@ -28,6 +28,12 @@ def test_a_table_by_hand(bot: Instance) -> None:
     assert (alice.content, alice.tags, alice.importance) == ("Alice, who\nlikes tea", ["tea", "alice"], 7)
 
 
+@pytest.mark.parametrize("tag", ["2024", "true", "null", '"q"', "1.5"])
+def test_a_tag_that_is_json_is_a_tag(bot: Instance, tag: str) -> None:
+    assert told(brought_in(bot, f"content;tags\nTea;{tag}\n", "csv")) == {"rows": 1, "created": 1}
+    assert Memory.objects.get().tags == [tag.strip('"')]
+
+
 @pytest.mark.parametrize(
     "text",
     [

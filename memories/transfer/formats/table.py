@@ -113,6 +113,9 @@ def _value(name: str, cell: str) -> Any:
     if name not in STRUCTURED:
         return cell
     try:
-        return value_of(cell)
+        value = value_of(cell)
     except ValueError:
-        return [part.strip() for part in cell.split(",")] if name != "evidence" else cell
+        value = cell
+    # A tag like 2024 or true is JSON as well.
+    is_meant = name == "evidence" or isinstance(value, list | dict)
+    return value if is_meant else [part.strip() for part in cell.split(",")]
