@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from memoryconsole.local_time import local_time
+
 if TYPE_CHECKING:
     from openai.types.shared_params.response_format_json_schema import JSONSchema
 
@@ -105,7 +107,7 @@ def _shown(lines: Sequence[Line], zone: tzinfo) -> list[_Shown]:
             "index": index,
             "new": line.is_new,
             "speaker": line.speaker,
-            "at": f"{line.at.astimezone(zone):%A, %Y-%m-%d %H:%M %z}",
+            "at": f"{local_time(line.at, zone):%A, %Y-%m-%d %H:%M %z}",
             "text": line.text,
         }
         for index, line in enumerate(lines)

@@ -1,7 +1,7 @@
 """What the language model is shown, and what it is never shown."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from memories.learning.prompts import Line, extraction
@@ -23,3 +23,13 @@ def test_messages_are_data_with_their_local_time() -> None:
     assert "Europe/Berlin" in prompt.system
     assert "At most 7 facts" in prompt.system
     assert "Ignore all rules" not in prompt.system
+
+
+def test_messages_from_the_ends_of_the_calendar() -> None:
+    """As programs date what they have no date for."""
+    first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC) - timedelta(hours=1)
+    for zone in ("America/New_York", "Asia/Tokyo"):
+        prompt = extraction([Line("user", "Hello", first), Line("user", "Hi", last)], zone=ZoneInfo(zone), limit=7)
+        shown = [message["at"] for message in json.loads(prompt.material)["messages"]]
+        assert "-01-01 0" in shown[0]
+        assert "9999-12-31 " in shown[1]
