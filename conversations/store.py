@@ -152,7 +152,9 @@ def add_messages(scope: Scope, raw_id: object, drafts: Sequence[MessageDraft], *
 
 def _count(scope: Scope, conversation: Conversation, new: Sequence[Message], *, learn: bool) -> None:
     conversation.message_count += len(new)
-    conversation.last_message_at = max(conversation.last_message_at, *(message.created_at for message in new))
+    # A clock that is fast, or local time taken for UTC, does not keep the conversation from going quiet.
+    latest = min(timezone.now(), max(message.created_at for message in new))
+    conversation.last_message_at = max(conversation.last_message_at, latest)
     conversation.closed_at = None
     if not learn:
         conversation.extracted_through = conversation.told_through = conversation.message_count

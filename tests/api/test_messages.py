@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from conversations.models import Conversation, Message
 from instances.models import Instance
@@ -64,17 +65,25 @@ def test_append(api: Caller, conversation: Conversation) -> None:
         api,
         conversation,
         [
-            {"role": "user", "content": "I want my money back", "createdAt": "2099-01-01T10:00:00+01:00"},
+            {"role": "user", "content": "I want my money back", "createdAt": "2026-01-01T10:00:00+01:00"},
             {"role": "assistant", "content": "Of course"},
         ],
     )
     assert answer.status == 201
     assert [message["position"] for message in answer.json["messages"]] == [3, 4]
-    assert answer.json["messages"][0]["createdAt"] == "2099-01-01T09:00:00Z"
+    assert answer.json["messages"][0]["createdAt"] == "2026-01-01T09:00:00Z"
     shown = api.get(url(conversation))
     assert said(shown) == ["Hello", "Good morning", "I want my money back", "Of course"]
     assert shown.json["conversation"]["messageCount"] == 4
-    assert shown.json["conversation"]["lastMessageAt"] == "2099-01-01T09:00:00Z"
+    assert shown.json["conversation"]["lastMessageAt"] == answer.json["messages"][1]["createdAt"]
+
+
+def test_a_conversation_has_no_latest_message_in_the_future(api: Caller, conversation: Conversation) -> None:
+    """Or it would never have gone quiet, and stand before all others."""
+    answer = add(api, conversation, [{"role": "user", "content": "Later", "createdAt": "2999-01-01T00:00:00Z"}])
+    assert answer.json["messages"][0]["createdAt"] == "2999-01-01T00:00:00Z"
+    conversation.refresh_from_db()
+    assert conversation.last_message_at <= timezone.now()
 
 
 def test_null_is_nothing(api: Caller, conversation: Conversation) -> None:
