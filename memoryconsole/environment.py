@@ -49,6 +49,21 @@ def origins(name: str) -> list[str]:
     return found
 
 
+def address(name: str) -> str:
+    """Of an API. At one without https:// nothing can be reached, and everybody would blame the network."""
+    found = text(name)
+    try:
+        url = urlsplit(found)
+        is_one = url.scheme in {"http", "https"} and bool(url.hostname) and url.port != 0 and len(found.split()) == 1
+    except ValueError:
+        is_one = False
+    if found and not is_one:
+        raise ImproperlyConfigured(
+            f"{name} must be an address such as https://api.example.com/v1 or http://127.0.0.1:8080/v1."
+        )
+    return found
+
+
 def number(name: str, default: int, *, low: int, high: int) -> int:
     raw = text(name)
     if not raw:

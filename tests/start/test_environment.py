@@ -54,6 +54,21 @@ def test_an_origin_that_no_browser_sends_names_the_variable(monkeypatch, value):
     assert str(caught.value).endswith(f"not {value!r}.")
 
 
+@pytest.mark.parametrize(
+    "value", ["localhost:8089/v1", "api.example.com", "https://", "https://[::1", "http://a:x", "http://a b"]
+)
+def test_an_address_that_leads_nowhere_names_the_variable(monkeypatch, value):
+    monkeypatch.setenv("OPENAI_BASE_URL", value)
+    with pytest.raises(ImproperlyConfigured, match=r"^OPENAI_BASE_URL must be an address such as https://"):
+        env.address("OPENAI_BASE_URL")
+
+
+def test_addresses(monkeypatch):
+    for value in ("", "http://127.0.0.1:8089/v1", "https://example.openai.azure.com", "http://[::1]:8089/"):
+        monkeypatch.setenv("OPENAI_BASE_URL", value)
+        assert env.address("OPENAI_BASE_URL") == value
+
+
 def test_a_bad_flag_names_the_variable(monkeypatch):
     monkeypatch.setenv("HTTPS", "maybe")
     with pytest.raises(ImproperlyConfigured, match=r"^HTTPS must be yes or no"):
