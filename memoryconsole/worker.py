@@ -28,7 +28,9 @@ GRACE_SECONDS = 5
 ROUND_SECONDS = 30
 HEARTBEAT_SECONDS = 5
 STALLED_SECONDS = 30
-MOST_ATTEMPTS = 5
+# Each worker that dies with a job puts it behind the others, and so many are enough. Its attempts would not tell: a job
+# that waits for an API has many of them.
+MOST_DEATHS = 5
 # What is due every night is made up for when nobody was there: some consoles are stopped at night, for a backup.
 MADE_UP_SECONDS = 24 * 60 * 60
 # The server may have got a key, or another model, while it was stopped: what that changes need not wait for the night.
@@ -163,7 +165,7 @@ async def _rounds(worker: App) -> None:
 async def take_up_stalled_jobs(worker: App) -> None:
     """Try again what a dead worker left behind, unless it looks like the job that keeps killing workers."""
     for job in await worker.job_manager.get_stalled_jobs(seconds_since_heartbeat=STALLED_SECONDS):
-        if job.attempts >= MOST_ATTEMPTS:
+        if job.priority <= -MOST_DEATHS:
             await worker.job_manager.finish_job(job, Status.FAILED, delete_job=False)
         else:
-            await worker.job_manager.retry_job(job)
+            await worker.job_manager.retry_job(job, priority=job.priority - 1)

@@ -34,11 +34,26 @@ async def one_round() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_jobs_of_dead_workers():
-    once, often = left_behind(attempts=1), left_behind(attempts=worker.MOST_ATTEMPTS)
+def test_a_job_that_keeps_killing_workers_is_given_up():
+    job = left_behind(attempts=0)
+    for _ in range(worker.MOST_DEATHS):
+        asyncio.run(one_round())
+        assert status_of(job) == "todo"
+        die_with(job)
     asyncio.run(one_round())
-    assert status_of(once) == "todo"
-    assert status_of(often) == "failed"
+    assert status_of(job) == "failed"
+
+
+def die_with(job: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE procrastinate_jobs SET status = 'doing', worker_id = NULL WHERE id = %s", [job])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_job_that_has_waited_long_for_an_api_is_not_given_up_for_one_dead_worker():
+    job = left_behind(attempts=50)
+    asyncio.run(one_round())
+    assert status_of(job) == "todo"
 
 
 @pytest.mark.django_db(transaction=True)
