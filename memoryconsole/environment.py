@@ -7,14 +7,38 @@ because a typo in a deployment should never turn into a silent default.
 import os
 import re
 from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
+from dotenv import load_dotenv
+from dotenv.parser import parse_stream
 
 ORIGIN = re.compile(r"https?://[^\s/?#]+")
 HOST = re.compile(r"\*|[^\s/:\[\]*]+|\[[0-9a-fA-F:.]+\]")
+
+
+def read_file(path: Path) -> None:
+    """Its variables, unless they are set already.
+
+    The library leaves out what it cannot read: a DATABASE_URL without its closing quote would start an empty database.
+    """
+    if not path.exists() or path.is_dir():
+        return
+    try:
+        # Once: it may be a pipe.
+        written = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ImproperlyConfigured(f"{path} must be UTF-8 text.") from None
+    for line in parse_stream(StringIO(written)):
+        if line.error:
+            raise ImproperlyConfigured(
+                f"{path}, line {line.original.line}, must be NAME=value, with both quotes or none."
+            )
+    load_dotenv(stream=StringIO(written))
 
 
 def text(name: str, default: str = "") -> str:

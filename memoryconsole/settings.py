@@ -6,14 +6,13 @@ Every variable is described in `.env.example`; a `.env` beside `manage.py` is re
 from pathlib import Path
 
 from django.contrib.messages import constants
-from dotenv import load_dotenv
 
 from memoryconsole import environment as env
 from memoryconsole.secrets import kept_secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 if not env.flag("IGNORE_DOTENV", False):
-    load_dotenv(BASE_DIR / ".env")
+    env.read_file(BASE_DIR / ".env")
 
 # Below the project, wherever a command is run from: cron or an agent's host would start an empty database elsewhere.
 DATA_DIR = BASE_DIR / env.text("DATA_DIR", ".data")

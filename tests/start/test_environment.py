@@ -13,6 +13,38 @@ from tests.environment import ROOT, documented_variables
 from tests.start.console import manage
 
 
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        (b'A_NAME=1\nDATABASE_URL="postgres://db/console\n', "line 2, must be NAME=value, with both quotes or none."),
+        (b"A_NAME 1\n", ""),
+        (b"A_NAME='1'2\n", ""),
+        (b"A_NAME=caf\xe9\n", "must be UTF-8 text."),
+    ],
+)
+def test_a_line_of_the_file_that_cannot_be_read_stops_the_start(monkeypatch, tmp_path, written, reason):
+    monkeypatch.delenv("A_NAME", raising=False)
+    path = tmp_path / ".env"
+    path.write_bytes(written)
+    with pytest.raises(ImproperlyConfigured, match=r"\.env.* must be") as caught:
+        env.read_file(path)
+    assert str(caught.value).endswith(reason)
+    assert "A_NAME" not in os.environ
+
+
+def test_the_file(monkeypatch, tmp_path):
+    path = tmp_path / ".env"
+    env.read_file(path)
+    path.write_text(
+        "\ufeffONE=1\n\n# TWO=2\nexport THREE = 'a # b'  # why\nFOUR=\nFIVE=\"x\ny\"\nSIX=file\n", encoding="utf-8"
+    )
+    monkeypatch.setattr(os, "environ", {**os.environ, "SIX": "set"})
+    env.read_file(path)
+    assert [os.environ.get(name) for name in ("ONE", "TWO", "THREE", "FOUR", "FIVE", "SIX")] == [
+        *("1", None, "a # b", "", "x\ny", "set")
+    ]
+
+
 def test_text_and_words_fall_back_when_empty(monkeypatch):
     monkeypatch.setenv("SOME_NAME", "  ")
     assert env.text("SOME_NAME", "otherwise") == "otherwise"
