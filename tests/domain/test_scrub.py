@@ -1,5 +1,6 @@
 import pytest
 
+from memoryconsole.inputs import MOST_GROWTH
 from memoryconsole.scrub import scrub
 
 # Assembled here so that no file of the project contains anything shaped like a credential.
@@ -87,3 +88,9 @@ def test_a_text_that_was_scrubbed_is_left_alone_when_it_is_edited_or_imported(te
 def test_what_names_a_password_is_left_when_the_password_is_the_same_word() -> None:
     assert scrub("Password=password")[0] == "Password=[redacted password]"
     assert scrub("password: password")[0] == "password: [redacted password]"
+
+
+def test_no_text_becomes_much_longer() -> None:
+    """What is far from its limit is not looked at for that."""
+    for shortest in ("://a:b@", "senha:123456 ", "密码:123456 "):
+        assert len(scrub(shortest * 100)[0]) < MOST_GROWTH * len(shortest) * 100
