@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import DatabaseError, connection, transaction
+from django.db import InternalError, OperationalError, connection, transaction
 
 logger = logging.getLogger(__name__)
 
@@ -36,5 +36,5 @@ def dispensable(what: str) -> Iterator[None]:
     try:
         with transaction.atomic():
             yield
-    except DatabaseError as error:
+    except (InternalError, OperationalError) as error:
         logger.warning("%s could not be noted: %s", what, type(error).__name__)
