@@ -18,7 +18,7 @@ from instances.models import Embedder, Instance, Organisation, Team, bounds_of
 from memories.deletion import files_of, remove_files
 from memories.embedding.backfill import embed_anew
 from memories.indexing import use_language_soon
-from memoryconsole.errors import Invalid, NotAllowed, Taken
+from memoryconsole.errors import Invalid, NotAllowed, NotFound, Taken
 from memoryconsole.inputs import Fraction, Input, Number, Perhaps, Text, never_null, not_null, snake_name
 
 Label = Annotated[Text, StringConstraints(min_length=1, max_length=100)]
@@ -122,6 +122,9 @@ def delete_instance(scope: Scope) -> dict[str, int]:
     require_superadmin(scope.actor)
     instance = scope.instance
     with transaction.atomic():
+        # Whoever is writing into it is done before, and whoever comes later finds it gone.
+        if not Instance.objects.select_for_update().filter(pk=instance.pk).exists():
+            raise NotFound
         counts = asdict(contents_of(scope))
         paths = files_of(scope)
         transaction.on_commit(lambda: remove_files(paths))

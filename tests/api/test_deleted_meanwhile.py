@@ -6,6 +6,7 @@ from accounts.access import Actor, Scope
 from conversations.models import Conversation
 from instances.models import Instance
 from instances.store import delete_instance
+from memoryconsole.errors import NotFound
 from tests.api.calling import Answer, Caller, signed_in
 from tests.domain.looking import while_writing
 from tests.factories import make_conversation, make_instance, make_key, make_memory, make_user
@@ -81,3 +82,16 @@ def test_a_conversation_that_is_deleted_while_it_is_opened_again_is_a_new_one(bo
     )
     assert answer.status == 201
     assert answer.json["conversation"]["id"] != first
+
+
+def test_what_is_being_written_goes_with_its_instance(bot: Instance) -> None:
+    """Deleting waits for it, and takes it along."""
+    make_memory(bot, "Tea")
+    counts = while_writing(lambda: make_memory(bot, "Milk"), delete_instance, Scope(bot, ADMIN))
+    assert counts["memories"] == 2
+    assert not Instance.objects.exists()
+
+
+def test_an_instance_is_deleted_once(bot: Instance) -> None:
+    with pytest.raises(NotFound):
+        while_writing(lambda: delete_instance(Scope(bot, ADMIN)), delete_instance, Scope(bot, ADMIN))
