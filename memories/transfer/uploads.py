@@ -163,7 +163,10 @@ def run_import(scope: Scope, job: Job) -> None:
         # The worker goes on when the database is back; what a request was doing is given up soon.
         raise
     except Exception:
-        rows.update(state=Job.State.FAILED, error=STOPPED, finished_at=timezone.now())
+        if not rows.update(state=Job.State.FAILED, error=STOPPED, finished_at=timezone.now()):
+            # It went with its instance, and nobody waits for it any more.
+            remove(payload["path"])
+            return
         raise
     _end(rows, {**payload, "report": report_json(report)}, Job.State.DONE, done=job.total)
 

@@ -1,11 +1,17 @@
 """What is written while what it belongs to is being deleted: not found, as a moment later."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
+from procrastinate.contrib.django.models import ProcrastinateJob
 
 from accounts.access import Actor, Scope
 from conversations.models import Conversation
 from instances.models import Instance
 from instances.store import delete_instance
+from memories import jobs
+from memories.transfer import uploads
 from memoryconsole.errors import NotFound
 from tests.api.calling import Answer, Caller, signed_in
 from tests.domain.looking import while_writing
@@ -60,6 +66,16 @@ def test_a_change(bot: Instance) -> None:
 def test_a_recall_is_answered(bot: Instance) -> None:
     make_memory(bot, "Tea")
     assert answer_to(bot, "POST", "recall", {"query": "tea"}).status == 200
+
+
+def test_an_import(bot: Instance, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    monkeypatch.setattr(uploads, "AT_ONCE", 1)
+    caller, url = Caller(make_key(bot)), "/api/v1/import?instanceId=support-bot"
+    assert caller.send("POST", url, raw=b'{"content": "Tea"}', type="application/x-ndjson").status == 202
+    queued = ProcrastinateJob.objects.get(task_name="import_memories")
+    while_writing(lambda: delete_instance(Scope(bot, ADMIN)), lambda: jobs.import_memories(**queued.args))
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 def test_a_form(bot: Instance) -> None:
