@@ -25,9 +25,8 @@ class Breaker:
         self._failures = 0
         self._closed_again_at: float | None = None
 
-    def ask(self, ask: Callable[[], T], *, consequence: str, excused: str = "") -> T:
-        """The answer, or Unavailable: at once while it is open. `consequence` is logged when it opens; `excused` is the
-        code of a failure that the service cannot be blamed for."""
+    def ask(self, ask: Callable[[], T], *, consequence: str) -> T:
+        """The answer, or Unavailable: at once while it is open. `consequence` is logged when it opens."""
         seconds = self._seconds_left()
         if seconds:
             raise Unavailable("breaker_open", self._reason, seconds)
@@ -35,7 +34,10 @@ class Breaker:
         try:
             answer = ask()
         except Unavailable as problem:
-            if problem.code != excused and self._failed(problem):
+            # What it refuses says something about the question, not about the service.
+            if problem.code == "refused":
+                self._succeeded()
+            elif self._failed(problem):
                 logger.warning("%s for a while: %s", consequence, problem.code)
             raise
         self._succeeded()

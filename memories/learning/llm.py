@@ -60,11 +60,8 @@ def ask(instance: Instance, prompt: Prompt, correcting: str = "") -> Answer:
     """One answer, or Unavailable. May take a minute; not for transactions."""
     refuse_in_transaction()
     provider = _provider(instance)
-    # What it refuses says something about the question, not about the model.
     return _breaker(provider).ask(
-        lambda: _ask_patiently(provider, prompt, correcting),
-        consequence="The language model is left alone",
-        excused="refused",
+        lambda: _ask_patiently(provider, prompt, correcting), consequence="The language model is left alone"
     )
 
 

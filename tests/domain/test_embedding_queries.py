@@ -86,6 +86,12 @@ def test_success_in_between_starts_the_count_anew(openai: OpenAIServer) -> None:
         embed_query(bot(), f"works {number}")
 
 
+def test_what_is_refused_stops_nobody_from_asking_something_else(openai: OpenAIServer) -> None:
+    openai.fail("refused", times=4)
+    assert [query_code() for _ in range(4)] == ["refused"] * 4
+    assert len(embed_query(bot(), "tea")) == DIMENSIONS
+
+
 def test_a_wrong_key_stops_the_asking_at_once_but_only_with_that_key(openai: OpenAIServer) -> None:
     wrong = "sk-wrong-0123456789"
     assert query_code(openai_key=wrong) == "unauthorized"
