@@ -22,19 +22,18 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from bench import ROOT, Server, fresh_console, percentile_95, print_table, start_worker, throw_away, write_result
-from console import Console
+from bench import ROOT, percentile_95, print_table, throw_away
 from cpu import used_ms
-from embedding_server import EmbeddingServer
-from peer_systems import OURS, Failed, Ours, Peer, System, analyze
-from quality import load, scores
+from peer_quality import RetrievalSet, quality
+from peer_setting import MOST, Comparison, Setting
+from peer_systems import OURS, System
 
 VENV = ROOT / ".venv-peers"
 REQUIREMENTS = ROOT / "benchmarks" / "requirements-peers.txt"
@@ -49,43 +48,11 @@ PEERS = [
 ]
 # Not worth an index of its own below.
 WORTH_INDEXING = 100_000
-# Sets are small: everything that can search exactly does.
-QUALITY_PEERS = ["mem0 exact", "langchain-postgres exact", "chromadb", "lancedb"]
-MOST, ADDS, SINGLES, BATCH = 20, 5_000, 100, 500
+ADDS, SINGLES, BATCH = 5_000, 100, 500
 ADD_SECONDS, PASS_SECONDS, ROUNDS = 10.0, 5.0, 3
 
 
-class Comparison:
-    """The systems that are still in the race, and why the others are not."""
-
-    def __init__(self) -> None:
-        self.systems: list[System] = []
-        self.failures: dict[str, str] = {}
-
-    def enter(self, name: str, make: Callable[[], System]) -> None:
-        print(f"Starting {name} …", flush=True)
-        try:
-            self.systems.append(make())
-        except Failed as failed:
-            self.failures[name] = str(failed)
-            print(f"{name}: {failed}")
-
-    def each(self, work: Callable[[System], object]) -> None:
-        """Whoever fails is out, and said to be."""
-        for system in list(self.systems):
-            try:
-                work(system)
-            except Failed as failed:
-                self.systems.remove(system)
-                self.failures[system.name] = str(failed)
-                print(f"{system.name}: {failed}")
-
-    def close(self) -> None:
-        for system in self.systems:
-            system.close()
-
-
-def speed(setting: "Setting", sizes: Sequence[int], questions: int) -> dict[str, list[dict[str, Any]]]:
+def speed(setting: Setting, sizes: Sequence[int], questions: int) -> dict[str, list[dict[str, Any]]]:
     material = setting.directory("material")
     maker = [str(setting.python), str(ROOT / "benchmarks" / "peer" / "material.py"), "--out", str(material)]
     numbers = ["--sizes", ",".join(map(str, sizes)), "--adds", str(ADDS), "--queries", str(questions)]
@@ -182,170 +149,6 @@ def add_all(race: Comparison, stored: int) -> list[dict[str, Any]]:
 
     race.each(add)
     return [row for batch in (1, BATCH) for row in with_ratio([r for r in rows if r["batch"] == batch], "per_second")]
-
-
-class RetrievalSet:
-    """A set's instances as tenants, its queries as questions; adversarial ones have no answer to find."""
-
-    def __init__(self, path: Path) -> None:
-        self.name = path.stem
-        self.slug = path.stem.replace("_", "-").replace(".", "-").lower()[:50]
-        self.instances = [json.loads(line) for line in path.read_text().splitlines()]
-        self.tenants: list[tuple[str, tuple[int, int]]] = []
-        self.texts: list[str] = []
-        self.ids: list[str] = []
-        self.wanted: list[tuple[str, dict[str, Any]]] = []
-        for number, each in enumerate(self.instances):
-            self._take(f"{self.slug}-{number}", each)
-
-    def _take(self, tenant: str, instance: dict[str, Any]) -> None:
-        first = len(self.texts)
-        self.texts += [memory["text"] for memory in instance["memories"]]
-        self.ids += [memory["id"] for memory in instance["memories"]]
-        self.tenants.append((tenant, (first, len(self.texts))))
-        asked = [query for query in instance["queries"] if query["rel"] and query.get("cat") != "adversarial"]
-        self.wanted += [(tenant, query) for query in asked]
-
-    def write(self, place: Path, embeddings: EmbeddingServer) -> None:
-        questions = [query["q"] for _, query in self.wanted]
-        known = {"tenants": self.tenants, "texts": self.texts, "questions": questions}
-        known["categories"] = ["fact"] * len(self.texts)
-        (place / "material.json").write_text(json.dumps(known))
-        for name, part in (("vectors", self.texts), ("questions", questions)):
-            (place / f"{name}.f32").write_bytes(b"".join(embeddings.vectors(part)))
-
-
-def quality(setting: "Setting", sets: Sequence[RetrievalSet]) -> list[dict[str, Any]]:
-    for each in sets:
-        each.write(setting.directory(each.slug), setting.embeddings)
-    known = {each.slug: store_ours(setting.console, each) for each in sets}
-    setting.begin_work()
-    return [row for each in sets for row in recalls(setting, each, known[each.slug])]
-
-
-def store_ours(console: Console, each: RetrievalSet) -> dict[str, dict[str, str]]:
-    """Through the API, sessions as conversations; for each tenant, the console's ids to the set's."""
-    known: dict[str, dict[str, str]] = {}
-    for (slug, _), instance in zip(each.tenants, each.instances, strict=True):
-        console.call("POST", "/instances", {"slug": slug, "language": "english", "embedder": "openai"})
-        known[slug] = load(console, slug, instance["memories"])
-    return known
-
-
-def recalls(setting: "Setting", each: RetrievalSet, known: dict[str, dict[str, str]]) -> list[dict[str, Any]]:
-    race = setting.race(QUALITY_PEERS, setting.work / each.slug, ours=False)
-    race.each(lambda system: (system.fill([tenant for tenant, _ in each.tenants]), system.settle()))
-    found = {OURS: our_recall(setting.console, each, known)}
-
-    def ask(system: System) -> None:
-        rankings = [
-            system.search(tenant, system.modes[0], "", [number], MOST)["found"][0]
-            for number, (tenant, _) in enumerate(each.wanted)
-        ]
-        found[system.name] = [
-            scores([each.ids[n] for n in ranking], query["rel"])["recall@10"]
-            for ranking, (_, query) in zip(rankings, each.wanted, strict=True)
-        ]
-
-    race.each(ask)
-    setting.end(race)
-    percent = {name: 100 * mean(recall) for name, recall in found.items()}
-    return [
-        {"set": each.name, "system": name, "n": len(each.wanted), "recall@10": value}
-        | {"ours-theirs": percent[OURS] - value}
-        for name, value in percent.items()
-    ]
-
-
-def our_recall(console: Console, each: RetrievalSet, known: dict[str, dict[str, str]]) -> list[float]:
-    for slug in known:
-        console.wait_until_embedded(slug)
-    measured = []
-    for slug, query in each.wanted:
-        hits = console.call("GET", "/memories", instanceId=slug, search=query["q"], limit=MOST)["memories"]
-        measured.append(scores([known[slug][hit["id"]] for hit in hits], query["rel"])["recall@10"])
-    return measured
-
-
-class Setting:
-    """One machine for all: a PostgreSQL server, the console on it, a database for peers, and vectors for everybody."""
-
-    def __init__(self, work: Path, python: Path, patience: float) -> None:
-        self.work, self.python, self.patience = work, python, patience
-        self.embeddings = EmbeddingServer(os.environ.get("OPENAI_BASE_URL", ""), os.environ.get("OPENAI_API_KEY", ""))
-        os.environ |= {"OPENAI_BASE_URL": self.embeddings.url, "OPENAI_API_KEY": "sk-bench"}
-        fresh_console()
-        from accounts.access import SHELL
-        from accounts.keys import Grants, create_key
-
-        self.failures: dict[str, str] = {}
-        self.versions: dict[str, str] = {}
-        _, key = create_key(SHELL, name="bench", instances=[], grants=Grants(all_instances=True))
-        server = Server(key)
-        self.server, self.postgres = server.process.pid, postmaster()
-        self.console = Console(f"http://127.0.0.1:{server.port}", key)
-        self.is_working = False
-
-    def begin_work(self) -> None:
-        """The worker starts when there is something to do, and knows how much."""
-        analyze()
-        if not self.is_working:
-            start_worker()
-        self.is_working = True
-
-    def directory(self, name: str) -> Path:
-        made = self.work / name
-        made.mkdir()
-        return made
-
-    def race(self, names: Sequence[str], material: Path, *, ours: bool = True) -> Comparison:
-        race, database = Comparison(), self._database(material.name)
-        known = json.loads((material / "material.json").read_text())
-        self.embeddings.learn(known["texts"], material / "vectors.f32")
-        self.embeddings.learn(known["questions"], material / "questions.f32")
-        if ours:
-            race.enter(OURS, lambda: Ours(self.console, self.server, material, _version(), self.begin_work))
-        for name in names:
-            work = self.work / f"{material.name}-{name.replace(' ', '-')}"
-            race.enter(name, partial(Peer, name, self.python, material, work, database, self.patience))
-        return race
-
-    def end(self, race: Comparison) -> None:
-        race.close()
-        self.failures |= race.failures
-        for system in race.systems:
-            self.versions |= system.versions
-
-    def write(self, name: str, rows: Sequence[dict[str, Any]], began: tuple[float, ...], **more: Any) -> None:
-        for system, why in self.failures.items():
-            print(f"{system} was not measured: {why}")
-        load_average = [[round(figure, 1) for figure in moment] for moment in (began, os.getloadavg())]
-        about = {"versions": self.versions, "not_measured": self.failures, "load_average": load_average}
-        write_result(name, rows, **about, **more)
-
-    def _database(self, name: str) -> str:
-        """With room for building indexes, and otherwise as the console's."""
-        from django.db import connection
-
-        name = f"peers_{name.replace('-', '_')}"
-        with connection.cursor() as cursor:
-            cursor.execute(f"CREATE DATABASE {name}")
-            cursor.execute(f"ALTER DATABASE {name} SET maintenance_work_mem = '1GB'")
-        at = connection.get_connection_params()
-        return f"postgresql://{at['user']}@/{name}?host={at['host']}&port={at['port']}"
-
-
-def postmaster() -> int:
-    """Its first line says who it is."""
-    from django.conf import settings
-
-    return int((settings.DATA_DIR / "postgres" / "data" / "postmaster.pid").read_text().splitlines()[0])
-
-
-def _version() -> str:
-    import tomllib
-
-    return str(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"])
 
 
 def peers_python(venv: Path) -> Path:
