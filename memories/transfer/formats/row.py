@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from memories.draft import (
+    MAX_NAME,
     CategoryWord,
     Confidence,
     Content,
@@ -23,10 +24,8 @@ from memories.draft import (
 from memories.models import DIMENSIONS
 from memoryconsole.inputs import Fraction, Input, Moment, Number, Text, at_most
 
-Count = Annotated[Number, Field(ge=0, le=2**31 - 1)]
-
-
 HASH = re.compile(r"[0-9a-fA-F]{64}")
+Count = Annotated[Number, Field(ge=0, le=2**31 - 1)]
 
 
 def _whole(vectors: dict[str, str]) -> dict[str, str]:
@@ -40,7 +39,7 @@ class ImportedVersion(Input):
     """What it said before."""
 
     version: Annotated[Number, Field(ge=1, le=2**31 - 1)]
-    key: Annotated[Name, at_most(200)] = ""
+    key: Annotated[Name, at_most(MAX_NAME)] = ""
     content: Content
     summary: Summary = ""
     category: CategoryWord
