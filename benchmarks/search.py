@@ -237,11 +237,12 @@ def measure(scope: Any, chosen: dict[str, Any], asked: list[str], server: Server
 def statement_ms(scope: Any, text: str, filters: Any, vector: list[float]) -> float:
     from django.db import connection, transaction
 
-    from memories.search.hybrid import plan, prepared
+    from memories.search.hybrid import build_statement, prepare_transaction
     from memories.search.query import read_query
 
     with transaction.atomic(), connection.cursor() as cursor:
-        sql, parameters = prepared(scope, read_query(text), filters, "hybrid", vector, plan(scope, cursor))
+        sizes = prepare_transaction(scope, cursor)
+        sql, parameters = build_statement(scope, read_query(text), filters, "hybrid", vector, sizes)
         start = perf_counter()
         cursor.execute(sql, {**parameters, "limit": 20, "offset": 0})
         cursor.fetchall()

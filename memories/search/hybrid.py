@@ -1,6 +1,6 @@
-"""Search: words and meaning together, under every filter, with the reasons for each hit.
+"""Hybrid search: by words and by meaning at once, under every filter, with the reasons for each hit.
 
-Reads fail open: when the embedder does not answer, words alone are searched, and the answer says so and why.
+Reads fail open: if the embedder does not answer, only words are searched, and the answer says why.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from memories.search.query import Phrase, Query, read_query
 from memories.search.sharing import SharedHit, origins, search_shared
 from memories.search.sizes import ALL_WORDS_UP_TO, EXACT_UP_TO, LARGE, MIDDLE, SCOPED, SOME, WHOLE, WIDE
 from memories.search.spelling import Meant, corrected_query, similar_words
-from memories.search.statement import PLANNING, statement
+from memories.search.statement import PREPARE, statement
 from memories.search.vectors_sql import index_of
 from memories.search.words_sql import WORD_BUDGET
 from memoryconsole.postgres.halfvec import HalfVector
@@ -36,23 +36,24 @@ if TYPE_CHECKING:
 
 Mode = Literal["hybrid", "keyword", "vector"]
 
-# How much the context list trusts vectors against words. Hashed vectors know words, not meaning.
+# The weight of vectors in the context list; words have the rest. Hashed vectors know words, not meaning.
 TRUST, TRUST_OFFLINE = 0.45, 0.2
-# How much of their likeness to what the nearest have in common is taken from their similarity. What hashed vectors have
-# in common are words, and idf weighs those.
+# How much a hit loses for resembling the average of the nearest hundred. What hashed vectors have in common are words,
+# and idf already weighs those.
 COMMON, COMMON_OFFLINE = 0.4, 0.0
-# How many of those nearest by sketch are put in order by their vectors: the more there are, the more look alike. In
-# steps, because every number is a statement of its own, whose plan is kept.
+# How many of the nearest by sketch are reranked by their full vectors: at least RERANK, growing with the root of the
+# number of memories, because sketches of many look alike. In steps, because every number needs its own cached plan.
 RERANK, RERANK_PER_ROOT, RERANK_STEP = 600, 6, 200
-# As many of the nearest a vector index collects at a time, if it is not asked for fewer.
-AT_FIRST = 400
-# Filters are wide when they leave more than one in so many, and enough for those near the query to be among the first
-# that are asked. Narrow ones leave less: it is cheaper to begin with that, unless it is much of a small instance.
-WIDE_ONE_IN, WIDE_FROM, NARROW_ONE_IN, MUCH_ONE_IN = 10, 5_000, 25, 8
+# The most candidates a vector index collects in its first round.
+MOST_AT_FIRST = 400
+# A filter is wide if it leaves more than a tenth and more than 5,000: then the nearest memories are found first and the
+# filter is asked about those. It is narrow if it leaves less than a 25th: then what it leaves is compared one by one.
+# In a small instance that pays only up to an eighth.
+WIDE_ONE_IN, WIDE_FROM, NARROW_ONE_IN, SCOPED_ONE_IN = 10, 5_000, 25, 8
 
 
 class Found(NamedTuple):
-    """A row of the search statement."""
+    """A row that the search statement returns."""
 
     memory_id: UUID
     vector_rank: int | None
@@ -69,7 +70,7 @@ class Found(NamedTuple):
     version_id: UUID | None
     matched: list[str]
     worded: int
-    """How many of all hits say a word of the query."""
+    """How many of all hits contain a word of the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,9 @@ class Hit:
     memory: Memory
     found: Found
     version: MemoryVersion | None = None
+    """The earlier text that was found, if it was not the current one."""
     origin: Instance | None = None
-    """The instance that shares it, when it is not this one's own."""
+    """The instance that shares the memory, if another one does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +89,17 @@ class Results:
     total: int
     mode: Mode
     reason: str = ""
-    """Why the search was not what was asked for; empty when it was."""
+    """Why the search could not be done as asked; empty if it could."""
     code: str = ""
-    """The same in a word."""
+    """The reason as a code."""
     corrected: Mapping[str, str] = field(default_factory=dict)
-    """Words that are nowhere, and what was looked for instead; an ellipsis stands for any ending."""
+    """Unknown words and what was searched instead; an ellipsis stands for any ending."""
     worded: int = 0
-    """How many of them all say a word of the query."""
+    """How many of all hits contain a word of the query."""
 
 
 class Why(NamedTuple):
-    """Why the search is not what was asked for."""
+    """Why a search cannot be done as asked: a sentence and a code."""
 
     reason: str = ""
     code: str = ""
@@ -128,7 +130,8 @@ def search(
     hits, total, worded = _page(scope, query, filters, used, vector, limit, offset)
     meant = similar_words(scope, query) if used != "vector" and not worded else Meant()
     if meant.shown:
-        hits, total, worded = _page(scope, corrected_query(query, meant), filters, used, vector, limit, offset)
+        query = corrected_query(query, meant)
+        hits, total, worded = _page(scope, query, filters, used, vector, limit, offset)
     return Results(hits, total, used, *why, meant.shown, worded)
 
 
@@ -141,24 +144,25 @@ def _page(
     limit: int,
     offset: int,
 ) -> tuple[list[Hit], int, int]:
-    """The hits of a page, how many there are in all, and how many of those say a word of the query."""
+    """The hits of a page, the number of all hits, and how many of those contain a word of the query."""
     own, shared = find(scope, query, filters, mode, vector, limit, offset)
-    # A page behind the last one has no row that could tell.
+    # Every row carries the totals; a page past the last one has no row.
     first = own or (find(scope, query, filters, mode, vector, 1, 0)[0] if offset else [])
     total, worded = (first[0].found.total, first[0].found.worded) if first else (0, 0)
     if not shared:
         return own, total, worded
     worded += sum(bool(hit.keyword_score) for hit in shared)
-    return placed(own, shared, _trust(scope.instance))[offset : offset + limit], total + len(shared), worded
+    merged = merge_shared(own, shared, _trust(scope.instance))
+    return merged[offset : offset + limit], total + len(shared), worded
 
 
 def _vector(scope: Scope, query: Query) -> tuple[list[float] | None, Why]:
-    """The query's vector by the model the instance's vectors were made with, or why there is none."""
+    """The query's vector, made by the model of the instance's vectors, or why there is none."""
     instance = scope.instance
     model = search_model_of(instance)
     if not model:
         return None, Why("No OpenAI or Azure key reaches this instance.", "no_key")
-    # An instance that has none of its own may still be shared some.
+    # An instance without vectors of its own may still find those of others.
     if not instance.embedding_model and not origins(scope):
         return None, Why("No memory has a vector yet.", "no_vectors")
     try:
@@ -176,9 +180,9 @@ def find(
     limit: int,
     offset: int,
 ) -> tuple[list[Hit], list[SharedHit]]:
-    """The hits of a page; if others share some as well, those and all own hits up to the end of that page."""
+    """The hits of a page. If other instances share hits, those too, and then all own hits up to the page's end."""
     with transaction.atomic(), connection.cursor() as cursor:
-        sql, parameters = prepared(scope, query, filters, mode, vector, plan(scope, cursor))
+        sql, parameters = build_statement(scope, query, filters, mode, vector, prepare_transaction(scope, cursor))
         shared = search_shared(scope, filters, parameters)
         page = {"limit": offset + limit, "offset": 0} if shared else {"limit": limit, "offset": offset}
         cursor.execute(sql, {**parameters, **page})
@@ -186,8 +190,8 @@ def find(
     return _hits(scope, rows), shared
 
 
-def placed(own: Sequence[Hit], shared: Sequence[SharedHit], trust: float) -> list[Hit]:
-    """Shared hits among the own ones: each before the first own hit that words and meaning speak for less."""
+def merge_shared(own: Sequence[Hit], shared: Sequence[SharedHit], trust: float) -> list[Hit]:
+    """Insert each shared hit before the first own hit for which words and meaning speak less."""
     best = max([hit.found.keyword_score or 0 for hit in own] + [hit.keyword_score or 0 for hit in shared] + [1e-9])
 
     def evidence(similarity: float | None, score: float | None) -> float:
@@ -207,7 +211,7 @@ def placed(own: Sequence[Hit], shared: Sequence[SharedHit], trust: float) -> lis
 
 
 def _with_score(hit: SharedHit, final: float) -> Hit:
-    """The score of the place it takes."""
+    """A shared hit, scored like the place it takes."""
     found = Found(
         memory_id=hit.memory.id,
         vector_rank=None,
@@ -228,17 +232,17 @@ def _with_score(hit: SharedHit, final: float) -> Hit:
     return Hit(hit.memory, found, origin=hit.origin)
 
 
-def plan(scope: Scope, cursor: "CursorWrapper") -> Lengths:
-    """Prepare the transaction for a search of the instance, whose size is asked for on the way."""
-    candidates = min(scope.instance.indexed_depth or AT_FIRST, AT_FIRST)
-    cursor.execute(PLANNING, {"instance": scope.instance.id, "candidates": str(candidates)})
+def prepare_transaction(scope: Scope, cursor: "CursorWrapper") -> Lengths:
+    """Set the transaction's planner settings for a search, and count the instance's memories on the way."""
+    candidates = min(scope.instance.indexed_depth or MOST_AT_FIRST, MOST_AT_FIRST)
+    cursor.execute(PREPARE, {"instance": scope.instance.id, "candidates": str(candidates)})
     return Lengths(*cursor.fetchone()[:2])
 
 
-def prepared(
+def build_statement(
     scope: Scope, query: Query, filters: Filters, mode: Mode, vector: Sequence[float] | None, sizes: Lengths
 ) -> tuple[str, dict[str, Any]]:
-    """The statement for this search and its parameters, but for which page of it is wanted."""
+    """The statement for a search and its parameters, all but `limit` and `offset`."""
     instance = scope.instance
     parameters: dict[str, Any] = {
         "instance": instance.id,
@@ -258,7 +262,7 @@ def prepared(
         mode=mode,
         form=form,
         narrowing=narrowing,
-        rerank=reranked(among),
+        rerank=rerank_depth(among),
         index=index_of(instance) if form in (LARGE, WIDE) else None,
         has_reader=scope.private_memories_of is not None,
         superseded=bool(filters.include_superseded),
@@ -271,7 +275,7 @@ def _trust(instance: Instance) -> float:
 
 
 class Form(NamedTuple):
-    """How to search: the form of the statement, which memories it may find, and among how many it looks."""
+    """How to search: the form of the statement, which memories it may find, and how many those are at most."""
 
     name: str
     narrowing: Narrowing
@@ -279,9 +283,9 @@ class Form(NamedTuple):
 
 
 def _form(scope: Scope, query: Query, filters: Filters, sizes: Lengths, parameters: dict[str, Any]) -> Form:
-    """Chosen by counting, not by the planner: it takes an index scan for cheap where it is not.
+    """Chosen by counting and not by the planner, which underestimates index scans.
 
-    Vectors of earlier texts have no sketches in any index, and are compared one by one whatever their number.
+    Sketches of earlier texts are in no index, so a search that includes those compares every vector.
     """
     is_exact = sizes.all <= EXACT_UP_TO or bool(filters.include_superseded)
     whole = WHOLE if is_exact else MIDDLE if sizes.all <= ALL_WORDS_UP_TO else LARGE
@@ -298,25 +302,25 @@ def _form(scope: Scope, query: Query, filters: Filters, sizes: Lengths, paramete
 
 
 def _narrowed(allowed: str, sizes: Lengths, parameters: dict[str, Any]) -> Form:
-    """By how many the filters leave."""
+    """The form for a filter, by how many memories it leaves."""
     wide, narrow = max(WIDE_FROM, sizes.all // WIDE_ONE_IN), max(EXACT_UP_TO, sizes.all // NARROW_ONE_IN)
     passing = count_passing(allowed, parameters, at_most=max(narrow, wide) + 1)
     if passing > wide:
         return Form(WIDE, each_if(allowed), sizes.all)
     if passing > narrow:
         return Form(SOME, only(allowed), passing)
-    if passing <= sizes.all // MUCH_ONE_IN:
+    if passing <= sizes.all // SCOPED_ONE_IN:
         return Form(SCOPED, only(allowed), passing)
     parameters["chunks"] = float(passing)
     return Form(WHOLE, only(allowed), passing)
 
 
-def reranked(memories: int) -> int:
+def rerank_depth(memories: int) -> int:
     return max(RERANK, RERANK_STEP * ceil(RERANK_PER_ROOT * sqrt(memories) / RERANK_STEP))
 
 
 def _allowed(scope: Scope, filters: Filters, query: Query, parameters: dict[str, Any]) -> str:
-    """The ids that filters and conditions leave, as SQL whose values join the parameters."""
+    """SQL for the ids that filters and the query's conditions leave; adds its values to the parameters."""
     named = matching_sql(scope, filters, parameters)
     if not query.has_conditions:
         return named
@@ -331,20 +335,21 @@ def _allowed(scope: Scope, filters: Filters, query: Query, parameters: dict[str,
     return f"SELECT id FROM ({named}) AS filtered WHERE {' AND '.join(conditions)}"
 
 
-# Of a memory, not of a chunk: what is excluded may not stand in any of them, and phrases may stand in several.
+# Conditions are about memories, not chunks: an excluded word may be in none of a memory's chunks, and its required
+# phrases may be in different ones.
 SAYING = """id IN (
     SELECT c.memory_id FROM memories_chunk c
     WHERE c.instance_id = %(says_in)s::uuid AND (c.live OR %(says_superseded)s::boolean)
       AND c.words @@ (SELECT {wanted})
 )"""
-# A phrase of nothing but stop words is no condition.
+# A phrase of stop words alone is no condition.
 SAYS = f"({SAYING} OR numnode((SELECT {{wanted}})) = 0)"
 SAYS_NOT = f"NOT {SAYING}"
 SAID = "phraseto_tsquery(%(says_language)s::text::regconfig, memories_folded(%({name})s::text))"
 
 
 def _wanted(phrases: Sequence[Phrase], parameters: dict[str, Any]) -> str:
-    """Any of the phrases as SQL for a text-search query, whose values join the parameters."""
+    """SQL for a text-search query that matches any of the phrases; adds its values to the parameters."""
     choices = []
     for phrase in phrases:
         name = f"says{len(parameters)}"

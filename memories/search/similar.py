@@ -10,7 +10,7 @@ from accounts.access import Scope
 from memories.audit import note_private_reads
 from memories.filters import as_sql, readable
 from memories.models import LISTED, Memory
-from memories.search.hybrid import plan, reranked
+from memories.search.hybrid import prepare_transaction, rerank_depth
 from memories.search.narrowing import each_if
 from memories.search.sizes import EXACT_UP_TO
 from memories.search.vectors_sql import OWN, index_of, nearest
@@ -54,8 +54,8 @@ def similar(scope: Scope, memory: Memory, limit: int = 5) -> list[tuple[Memory, 
         "limit": limit,
     }
     with transaction.atomic(), connection.cursor() as cursor:
-        length = plan(scope, cursor).all
-        most = EXACT_UP_TO if length <= EXACT_UP_TO else reranked(length)
+        length = prepare_transaction(scope, cursor).all
+        most = EXACT_UP_TO if length <= EXACT_UP_TO else rerank_depth(length)
         may_be_read = each_if(as_sql(rows.order_by().values("id"), parameters)).of("e.memory_id")
         sql = NEAREST.format(own_pieces=OWN_PIECES, near=nearest(index_of(instance), OWN, most, may_be_read))
         cursor.execute(sql, parameters)

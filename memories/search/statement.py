@@ -40,7 +40,7 @@ WIDE_NEAR, ENOUGH, ENOUGH_INDEXED = 2, 300, 60
 # How much there is to search, and how to do it in this transaction. The form of the statement is chosen by counting, so
 # the plan may be made once and kept, and it never reads a whole table or starts helpers for what takes milliseconds. A
 # vector index is to look at as many candidates as it is asked for, at first, and to go on while filters take them away.
-PLANNING = """
+PREPARE = """
 SELECT coalesce(sum(delta), 0)::bigint, coalesce(sum(delta) FILTER (WHERE private), 0)::bigint,
        set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
        set_config('max_parallel_workers_per_gather', '0', true),
