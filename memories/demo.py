@@ -76,13 +76,12 @@ def _converse(scope: Scope, entry: Mapping[str, Any], now: datetime) -> list[Mes
 def _remember(scope: Scope, entries: Sequence[Mapping[str, Any]], said: Said, now: datetime) -> None:
     """In the order they were learnt; one that has changed since is saved as it was, and then changed."""
     dated = sorted(((_written_at(entry, said, now), entry) for entry in entries), key=lambda pair: pair[0])
-    memories = save_many(
-        scope, [_draft(entry, said, now) for _, entry in dated], written_at=[moment for moment, _ in dated]
-    )
-    for memory, (_, entry) in zip(memories, dated, strict=True):
+    drafts = [_draft(entry, said, now) for _, entry in dated]
+    stored = save_many(scope, drafts, written_at=[moment for moment, _ in dated])
+    for saved, (_, entry) in zip(stored, dated, strict=True):
         if EARLIER in entry:
             fields = {"content": entry["content"], "supersedeReason": entry[EARLIER]["reason"]}
-            change(scope, memory.id, read(MemoryChanges, fields))
+            change(scope, saved.memory.id, read(MemoryChanges, fields))
 
 
 def _draft(entry: Mapping[str, Any], said: Said, now: datetime) -> MemoryDraft:

@@ -113,16 +113,16 @@ def insert(scope: Scope, memories: Sequence[Memory]) -> None:
 
 def save_many(
     scope: Scope, drafts: Sequence[MemoryDraft], *, written_at: Sequence[datetime] | None = None
-) -> list[Memory]:
+) -> list[Saved]:
     """All of them or none. `written_at` dates each of them, for what was remembered before it came here."""
     scope.require_write()
     links.check(scope, drafts, in_list=True)
     moments = written_at if written_at is not None else [None] * len(drafts)
-    memories = [build(scope, draft, moment)[0] for draft, moment in zip(drafts, moments, strict=True)]
+    built = [build(scope, draft, moment) for draft, moment in zip(drafts, moments, strict=True)]
     try:
         with transaction.atomic():
             # In the same order whoever sends them, or two lists of the same keys would wait for each other.
-            in_order = sorted(memories, key=lambda memory: (memory.owner, memory.key))
+            in_order = sorted((memory for memory, _ in built), key=lambda memory: (memory.owner, memory.key))
             expiry.release_keys(scope, [memory.key for memory in in_order])
             insert(scope, in_order)
     except IntegrityError as error:
@@ -130,7 +130,7 @@ def save_many(
         if KEY_TAKEN not in str(error):
             raise
         raise Conflict("A key in this list is taken, or is there twice. Nothing was saved.", code="key_taken") from None
-    return memories
+    return [Saved(memory, "created", redacted) for memory, redacted in built]
 
 
 def change(scope: Scope, raw_id: object, changes: MemoryChanges, *, seen: datetime | None = None) -> Memory:

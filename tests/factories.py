@@ -97,7 +97,7 @@ def make_failed_job(instance: Instance, error: str = "It did not work.", **field
 
 def make_memories(instance: Instance, number: int, **fields: Any) -> list[Memory]:
     drafts = [read(MemoryDraft, {"content": f"Memory number {next(_numbers)}", **fields}) for _ in range(number)]
-    return save_many(scope_of(instance), drafts)
+    return [saved.memory for saved in save_many(scope_of(instance), drafts)]
 
 
 def make_procedure(instance: Instance, name: str = "", **fields: Any) -> Procedure:

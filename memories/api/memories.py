@@ -86,6 +86,7 @@ class SavedJson(TypedDict):
 
 class ManySavedJson(TypedDict):
     memories: list[MemoryJson]
+    redacted: NotRequired[dict[str, list[str]]]
 
 
 class OneMemoryJson(TypedDict):
@@ -168,8 +169,10 @@ class MemoriesInBulk(Endpoint):
     def post(self, request: Request) -> Response:
         data = body(request)
         scope = open_named(request, data)
-        memories = store.save_many(scope, read(MemoryDrafts, data).memories)
-        answer: ManySavedJson = {"memories": [memory_json(memory, scope.instance.slug) for memory in memories]}
+        stored = store.save_many(scope, read(MemoryDrafts, data).memories)
+        answer: ManySavedJson = {"memories": [memory_json(saved.memory, scope.instance.slug) for saved in stored]}
+        if redacted := {str(saved.memory.id): list(saved.redacted) for saved in stored if saved.redacted}:
+            answer["redacted"] = redacted
         return Response(answer, status=201)
 
 

@@ -29,6 +29,15 @@ def test_saves_in_order(api: Caller) -> None:
     assert listed["total"] == 2
 
 
+def test_says_in_which_memories_credentials_were_replaced(api: Caller) -> None:
+    token = f"ghp_{'a' * 36}"
+    answer = save(api, [{"content": "Harmless"}, {"content": f"Use {token}", "tags": [token]}])
+    harmless, redacted = answer.json["memories"]
+    assert answer.json["redacted"] == {redacted["id"]: ["GitHub token", "GitHub token"]}
+    assert token not in str(answer.json)
+    assert "redacted" not in save(api, [{"content": harmless["content"]}]).json
+
+
 def test_stores_the_same_as_one_by_one(api: Caller, support: Instance) -> None:
     conversation = make_conversation(support, "Hello")
     draft = {

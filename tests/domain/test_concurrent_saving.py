@@ -65,8 +65,8 @@ def test_the_same_keys_are_stored_in_the_same_order(bot: Instance) -> None:
     """Of two lists each would hold a key that the other one is waiting for."""
     drafts = [MemoryDraft(content=f"Text {key}", key=key) for key in "badc"]
     drafts.insert(2, MemoryDraft(content="Text without", owner="ann"))
-    saved = save_many(scope_of(bot), drafts)
-    assert [memory.content for memory in saved] == [draft.content for draft in drafts]
+    stored = save_many(scope_of(bot), drafts)
+    assert [saved.memory.content for saved in stored] == [draft.content for draft in drafts]
     with connection.cursor() as cursor:
         cursor.execute("SELECT owner, key FROM memories_memory ORDER BY ctid")
         stored = cursor.fetchall()

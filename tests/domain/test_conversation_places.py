@@ -25,7 +25,7 @@ def test_memories_are_numbered_in_their_conversation(bot: Instance) -> None:
     first = make_memory(bot, "a", sourceConversationId=str(one.id))
     drafts = [MemoryDraft(content=text, source_conversation_id=id) for text, id in
               [("b", one.id), ("c", other.id), ("d", one.id), ("e", None)]]  # fmt: skip
-    bulk = save_many(scope_of(bot), drafts)
+    bulk = [saved.memory for saved in save_many(scope_of(bot), drafts)]
     assert [memory.conversation_position for memory in [first, *bulk]] == [1, 2, 1, 3, 0]
 
 

@@ -147,7 +147,7 @@ def test_no_write_reaches_it(write: str) -> None:
 SAVES: dict[str, Callable[[World], Memory]] = {
     "save": lambda w: save(w.scope, MemoryDraft(content="New", key="k", dedupe="reject")).memory,
     "save, update": lambda w: save(w.scope, MemoryDraft(content="New", key="k")).memory,
-    "save in bulk": lambda w: save_many(w.scope, [MemoryDraft(content="New", key="k")])[0],
+    "save in bulk": lambda w: save_many(w.scope, [MemoryDraft(content="New", key="k")])[0].memory,
     "change": lambda w: change(w.scope, w.other.id, MemoryChanges(content="New", key="k")),
 }
 
