@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
+from django.utils import timezone
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -81,6 +83,13 @@ def _text(word: object) -> str:
     return word
 
 
+def _in_the_future(moment: datetime) -> datetime:
+    """Refuse a moment that has passed, because nobody could read a memory that is answered as saved."""
+    if moment <= timezone.now():
+        raise ValueError("This is in the past.")
+    return moment
+
+
 def _no_credential(key: str) -> str:
     """What is replaced in a text would make one key of two."""
     if found := scrub(key)[1]:
@@ -106,6 +115,7 @@ Evidence = Annotated[
 Key = Annotated[Name, AfterValidator(check_key), AfterValidator(_no_credential)]
 CategoryWord = Annotated[Category, BeforeValidator(_category, json_schema_input_type=str)]
 RoleWord = Annotated[Role, BeforeValidator(_role, json_schema_input_type=str)]
+Expiry = Annotated[Moment, AfterValidator(_in_the_future)]
 Ids = Annotated[list[UUID], Field(max_length=100)]
 
 
@@ -129,7 +139,7 @@ class MemoryDraft(Input):
     source_message_ids: Ids = Field(default_factory=list)
     occurred_at: Moment | None = None
     channel: Short = ""
-    expires_at: Moment | None = None
+    expires_at: Expiry | None = None
     evidence: Evidence = Field(default_factory=dict)
     supersede_reason: Reason = ""
     dedupe: Literal["update", "create", "reject"] = "update"
@@ -174,7 +184,7 @@ class MemoryChanges(Input):
     source_message_ids: Ids | None = None
     occurred_at: Moment | None = None
     channel: Short | None = None
-    expires_at: Moment | None = None
+    expires_at: Expiry | None = None
     evidence: Evidence | None = None
     supersede_reason: Reason = ""
 

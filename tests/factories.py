@@ -6,6 +6,7 @@ from typing import Any
 from cryptography.fernet import Fernet
 from django.db import connection
 from django.utils import timezone
+from pydantic import TypeAdapter
 
 from accounts.access import SHELL, Actor, Scope, open_instance
 from accounts.keys import Grants, create_key
@@ -20,7 +21,7 @@ from memories.models import DuplicatePair, Job, Memory, Procedure
 from memories.procedures.store import ProcedureDraft, create_procedure
 from memories.store import change, save, save_many
 from memories.vocabulary import Review
-from memoryconsole.inputs import read
+from memoryconsole.inputs import Moment, read
 
 _numbers = count(1)
 PASSWORD = "correct horse battery"
@@ -57,8 +58,15 @@ def scope_of(instance: Instance, actor: Actor = SHELL) -> Scope:
 
 
 def make_memory(instance: Instance, content: str = "", **fields: Any) -> Memory:
-    draft = read(MemoryDraft, {"content": content or f"Memory number {next(_numbers)}", **fields})
-    return save(scope_of(instance), draft).memory
+    """A memory saved as the API saves it. One that has expired already was saved before."""
+    fields = {"content": content or f"Memory number {next(_numbers)}", **fields}
+    expires_at = TypeAdapter(Moment | None).validate_python(fields.pop("expiresAt", None))
+    has_expired = expires_at is not None and expires_at <= timezone.now()
+    draft = read(MemoryDraft, {**fields, "expiresAt": None if has_expired else expires_at})
+    memory = save(scope_of(instance), draft).memory
+    if has_expired:
+        Memory.objects.filter(pk=memory.pk).update(expires_at=expires_at)
+    return memory
 
 
 def correct(memory: Memory, **changes: Any) -> Memory:

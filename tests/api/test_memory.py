@@ -133,6 +133,7 @@ def test_change_to_a_taken_key(api: Caller, support: Instance) -> None:
         ({"importance": 3.5}, "importance"),
         ({"sourceConversationId": str(uuid.uuid4())}, "sourceConversationId"),
         ({"sourceMessageIds": [str(uuid.uuid4())]}, "sourceMessageIds"),
+        ({"expiresAt": "2020-01-01T00:00:00Z"}, "expiresAt"),
         ({"visibility": "private"}, "owner"),
         ({"evidence": {"a": "\x00"}}, "evidence"),
         ({"status": "superseded"}, "status"),

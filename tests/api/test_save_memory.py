@@ -207,6 +207,7 @@ LONG = "At most 32,000 characters are allowed; this has 1,000,000."
         ({"tags": [str(n) for n in range(33)]}, "tags", "At most 32 are allowed; this has 33."),
         ({"source": "x" * 33}, "source", "At most 32 characters are allowed; this has 33."),
         ({"occurredAt": "soon"}, "occurredAt", "Enter a date and time like 2026-05-12T15:00:00Z."),
+        ({"expiresAt": "2020-01-01T00:00:00Z"}, "expiresAt", "This is in the past."),
         ({"expiresAt": "2027"}, "expiresAt", "Enter a date and time like 2026-05-12T15:00:00Z."),
         ({"expiresAt": " 1830000000.5 "}, "expiresAt", "Enter a date and time like 2026-05-12T15:00:00Z."),
         ({"occurredAt": 1830000000}, "occurredAt", "Enter a date and time like 2026-05-12T15:00:00Z."),

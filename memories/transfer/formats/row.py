@@ -72,6 +72,8 @@ class ImportedMemory(MemoryDraft):
     """A row of a file. `instanceId` and `embedding` are accepted and mean nothing."""
 
     id: UUID | None = None
+    # A file may have rows that have expired since it was written; the report counts them.
+    expires_at: Moment | None = None
     status: Literal["active", "superseded"] = "active"
     superseded_by_id: UUID | None = None
     access_count: Count = 0
