@@ -1,12 +1,12 @@
-"""Which memories a search statement may find, as parts of that statement."""
+"""Which memories a search statement may find, as parts of its SQL."""
 
 from typing import NamedTuple
 
 
 class Narrowing(NamedTuple):
-    """Which memories may be found: a step of the statement, and a condition on the `{id}` of a memory.
+    """A step of the statement, and a condition on the `{id}` of a memory that uses it.
 
-    `all_of_them` is the same condition, for a step that has to look at nearly all of them.
+    `all_of_them` is the same condition, written for a step that reads nearly all memories.
     """
 
     step: str = ""
@@ -18,21 +18,21 @@ class Narrowing(NamedTuple):
 
 
 def only(allowed: str) -> Narrowing:
-    """Those that `allowed`, a query for ids, finds: looked up once."""
+    """The memories whose ids the query `allowed` returns. It runs once, and its ids are kept."""
     return Narrowing(f"allowed AS MATERIALIZED ({allowed}),", "{id} IN (SELECT id FROM allowed)")
 
 
 def each_if(allowed: str) -> Narrowing:
-    """The same where it leaves tens of thousands: asked of every candidate, and of nobody else.
+    """The same for a query that returns tens of thousands: it is only asked about each candidate.
 
-    A subquery for a single value, because EXISTS would be turned into a join with all of them.
+    It is a scalar subquery because PostgreSQL would turn EXISTS into a join with all of those rows.
     """
     each = f"(SELECT true FROM ({allowed}) AS passing WHERE passing.id = {{id}})"
     return Narrowing(condition=each, all_of_them=f"e.memory_id IN ({allowed})")
 
 
 def without_private() -> Narrowing:
-    """All but the few private memories of others."""
+    """All memories except the private ones of others, of which there are few."""
     return Narrowing(f"hidden AS MATERIALIZED ({HIDDEN}),", "{id} NOT IN (SELECT id FROM hidden)")
 
 

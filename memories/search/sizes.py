@@ -1,8 +1,8 @@
-"""The forms of the search statement, by how much there is to search."""
+"""The forms of the search statement, named for how many memories they search."""
 
-# Of so many memories every vector is compared, and of so many every word counted.
+# Up to this many memories every vector is compared, and every occurrence of a word is counted.
 EXACT_UP_TO, ALL_WORDS_UP_TO = 2_000, 5_000
 
-# Small, in between and large; and where filters leave few of them, some, or many.
+# Without a filter: a small, a medium and a large instance. With one: it leaves few memories, some, or many.
 WHOLE, MIDDLE, LARGE = "whole", "middle", "large"
 SCOPED, SOME, WIDE = "scoped", "some", "wide"

@@ -1,10 +1,11 @@
-"""The search statement, put together from parts.
+"""The search statement, composed from parts.
 
-Three ranked lists under the same filters: words, vectors, and context, which looks at both together with the memories
-said before and after. They are merged by Reciprocal Rank Fusion, k = 60. `docs/search.md` says what was measured.
+It makes three ranked lists under the same filters: words, vectors, and context, which weighs both together and looks at
+the memories said before and after. Reciprocal Rank Fusion with k = 60 merges them. `docs/search.md` explains how it
+works and why, with the measurements.
 
-Every parameter is named and cast: PostgreSQL would take a small number for a smallint and leave an index unused. What
-depends on the query alone is computed once in a materialised step, not per row.
+Every parameter is named and cast, because PostgreSQL would read a small number as a smallint and not use an index. What
+depends only on the query is computed once, in a materialised step, and not per row.
 """
 
 from functools import lru_cache
@@ -25,21 +26,22 @@ from memories.search.vectors_sql import (
 from memories.search.words_sql import KEYWORD_DEPTH, MERGED_DEPTH, NO_WORDS, POINT, SCOPE, UNSPACED, word_list
 from memoryconsole.reading import columns_of
 
-# Taken from the first places of the two plain lists; the context list weighs more, and reaches deeper.
+# How many places of the word list and of the vector list score. Every place of the context list does, with this
+# weight.
 PLAIN_DEPTH = 10
 CONTEXT_WEIGHT = 30
 VECTOR_DEPTH = 70
-# What so many of the nearest have in common tells none of them from the others; what fewer have in common is what the
-# query asks for. Every fourth of them is enough to know it.
+# The mean of the nearest hundred is what they have in common and does not tell them apart; the mean of fewer is what
+# the query asks for. Every fourth of the hundred gives nearly the same mean.
 COMMON_DEPTH, COMMON_STEP = 100, 4
-# Under wide filters so many times as many are looked at by their sketches as are put in order, and so many of them
-# should pass. Of what an index finds fewer are enough, because it goes by the vectors themselves.
+# Under a wide filter, sketches select twice as many candidates as are reranked, and 300 of them should pass the
+# filter. An index orders by the vectors themselves, so 60 are enough.
 WIDE_NEAR, ENOUGH, ENOUGH_INDEXED = 2, 300, 60
 
 
-# How much there is to search, and how to do it in this transaction. The form of the statement is chosen by counting, so
-# the plan may be made once and kept, and it never reads a whole table or starts helpers for what takes milliseconds. A
-# vector index is to look at as many candidates as it is asked for, at first, and to go on while filters take them away.
+# Count the memories and set the planner for this transaction. As counting decides the form of the statement, its plan
+# can be generic and kept; it never scans a whole table or starts parallel workers. A vector index collects as many
+# candidates as it is asked for, and more while filters reject them.
 PREPARE = """
 SELECT coalesce(sum(delta), 0)::bigint, coalesce(sum(delta) FILTER (WHERE private), 0)::bigint,
        set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
@@ -50,8 +52,8 @@ FROM memories_memorycount WHERE instance_id = %(instance)s
 """
 
 
-# Grouped before they are cut off: the many chunks of a long memory take one place, not those of others. Distances are
-# computed before anything is sorted or grouped, which then need not carry the vectors along.
+# Grouped before the limit, so that the many chunks of a long memory take one place. OFFSET 0 makes PostgreSQL compute
+# the distances first; otherwise sorting and grouping would carry the vectors along.
 NEAREST = """
 nearest AS MATERIALIZED (
     SELECT memory_id, min(distance) AS distance
@@ -67,7 +69,7 @@ VECTORS_EXACT = """
       AND (e.live OR %(superseded)s::boolean) AND (SELECT wanted FROM point) IS NOT NULL AND {narrowed}
 """
 
-# The vectors of the chunks that an earlier step has chosen.
+# The vectors of the chunks in an earlier step.
 VECTORS_OF = """
     SELECT e.memory_id, e.vector <=> (SELECT wanted FROM point) AS distance
     FROM {chosen} c CROSS JOIN LATERAL (
@@ -77,14 +79,14 @@ VECTORS_OF = """
     ) AS e
     WHERE (SELECT wanted FROM point) IS NOT NULL
 """
-# Of those that an index or sketches have chosen; an index has compared its own.
+# The candidates found by an index, which has compared them already, or by sketches, which have not.
 VECTORS_NEAR = f"""
     SELECT memory_id, compared AS distance FROM rough WHERE compared IS NOT NULL
     UNION ALL
     {VECTORS_OF.format(chosen="(SELECT id FROM rough WHERE compared IS NULL)")}
 """
 
-# A sign per dimension finds the neighbourhood, the full vectors put it in order.
+# Sketches find the candidates, full vectors rank them.
 SKETCH = """
 sketch AS MATERIALIZED (SELECT memories_sketch(wanted)::bit(1536) AS wanted FROM point),
 """
@@ -92,8 +94,8 @@ WANTED = Point("(SELECT wanted FROM point)", "(SELECT wanted FROM sketch)")
 ROUGH = """
 rough AS MATERIALIZED ({nearest}),
 """
-# Filters that leave much are only asked about what is near. If next to nothing of that passes, what they leave is
-# somewhere else: then all of it is looked at.
+# A wide filter is only asked about the nearest memories. If too few of those pass, what it leaves is elsewhere, and
+# all of it is scanned.
 ROUGH_WIDE = """
 found AS MATERIALIZED ({found}),
 passing AS MATERIALIZED (
@@ -110,11 +112,11 @@ rough AS MATERIALIZED (
 TOO_FEW = "(SELECT count(*) FROM passing) < {enough}"
 NOTHING = "SELECT NULL::uuid AS id, NULL::uuid AS memory_id, 0::float8 AS distance, 0::float8 AS compared WHERE false"
 
-# Asked of every hit again, because a memory may have been made private since the statement was chosen.
+# Checked again for every hit, because a memory may have become private after the form of the statement was chosen.
 READER = " AND (m.visibility <> 'private' OR m.owner = %(reader)s::text)"
 
 FUSED = """
--- With the vector of its first chunk, where enough are near to have something in common.
+-- With the vector of the first chunk, if there are enough memories for the mean of the nearest hundred.
 near AS MATERIALIZED (
     SELECT n.memory_id, n.similarity, n.rank, e.vector
     FROM (
@@ -133,8 +135,8 @@ near AS MATERIALIZED (
     WHERE n.rank <= {vector_depth} OR (n.rank <= {common_depth} AND mod(n.rank, {common_step}) = 0)
 ),
 in_common AS MATERIALIZED (SELECT sum(vector) AS vector FROM near WHERE mod(rank, {common_step}) = 0),
--- The list is in the order of the cosine. The context list asks how much nearer it is than what they have in common, a
--- name for example, would make it.
+-- The vector list is ordered by cosine. The context list uses `share`: the cosine reduced by how much a memory
+-- resembles what the nearest have in common, for example a name, and scaled to 0–1.
 vector AS MATERIALIZED (
     SELECT memory_id, similarity, rank,
            (telling - min(telling) OVER ()) / nullif(max(telling) OVER () - min(telling) OVER (), 0) AS share
@@ -160,7 +162,7 @@ candidate AS MATERIALIZED (
     WHERE (m.listed OR (%(superseded)s::boolean AND m.status = 'superseded'))
       AND (m.expires_at IS NULL OR m.expires_at > statement_timestamp()){reader}
 ),
--- What was said within two places of the 50 best may be the answer even if no word of it matches.
+-- What was said within two places of the 50 best can be the answer even if it contains no word of the query.
 everyone AS MATERIALIZED (
     SELECT * FROM candidate
     UNION ALL
@@ -172,9 +174,9 @@ everyone AS MATERIALIZED (
     WHERE m.listed AND (m.expires_at IS NULL OR m.expires_at > statement_timestamp()){reader} AND {narrowed}
       AND m.id NOT IN (SELECT memory_id FROM candidate)
 ),
--- How it is said; its first chunk tells. From the few hundred candidates to their chunks: the other way round every
--- chunk with one of the words would be read. The query may name who said it or what it begins with, its subject. The
--- pieces of scripts without spaces have no weight that would tell who said it: there the beginning tells.
+-- The form of each memory, as seen in its first chunk: whether the query names who said it or the word it begins with
+-- (mostly its subject), whether it is a question, and its length. LATERAL, because a join would read every chunk that
+-- has one of the words. In scripts without spaces only the beginning counts, because their pieces carry no weight A.
 said AS MATERIALIZED (
     SELECT x.*, c.turn, x.own + CASE WHEN c.about THEN 0.3::float8 ELSE 0 END
            - CASE WHEN c.question THEN 0.15::float8 ELSE 0 END
@@ -191,9 +193,8 @@ said AS MATERIALIZED (
         LIMIT 1
     ) AS c ON true
 ),
--- What was said is understood by what stands around it; a fact half stands alone. A question is rarely the answer, and
--- few words rarely tell much, least of all in a conversation. Outside of conversations everything is the best of its
--- kind.
+-- A turn of a conversation takes all of what its neighbours lend, a fact half of it, and both a part of the best score
+-- in the conversation. A memory outside of conversations counts as the best of its own.
 context AS MATERIALIZED (
     SELECT *, row_number() OVER (
         ORDER BY score DESC, pinned DESC, importance DESC, updated_at DESC, memory_id DESC
@@ -219,7 +220,7 @@ fused AS MATERIALIZED (
 ),
 """
 
-# Vectors alone: their order is the order.
+# For mode=vector: the order of the vectors is the order of the hits.
 VECTOR_ONLY = """
 fused AS MATERIALIZED (
     SELECT n.memory_id, row_number() OVER best_first AS vector_rank, n.similarity, NULL::bigint AS keyword_rank,
@@ -237,8 +238,8 @@ fused AS MATERIALIZED (
 ),
 """
 
-# One page of hits, each with its best chunk and the words found in it: the chunk that says most of them, or else the
-# nearest.
+# One page of hits, each with its best chunk and the words found in it. The best chunk contains most of the words; if
+# several contain as many, it is the nearest.
 PAGE = """
 page AS MATERIALIZED (
     SELECT f.*, f.vector_rrf + f.keyword_rrf + f.context_rrf AS final
@@ -273,7 +274,7 @@ def statement(
     has_reader: bool,
     superseded: bool,
 ) -> str:
-    """The statement for one search: `form` by size; with a reader, none but their own private memories."""
+    """The statement for one search. `form` is a name from `sizes`; a reader sees only their own private memories."""
     is_vector = mode == "vector"
     word_depth = MERGED_DEPTH if mode == "hybrid" else KEYWORD_DEPTH
     fused = (VECTOR_ONLY if is_vector else FUSED).format(
@@ -300,19 +301,19 @@ def statement(
         fused,
         PAGE.format(memory=columns_of(Memory, "m")),
     ]
-    # Spelt out, because a plan that is kept could not use an index of live rows for a parameter.
+    # A literal, because a generic plan cannot use the index of live rows if the condition has a parameter.
     return "".join(parts).replace("%(superseded)s", "true" if superseded else "false")
 
 
 def _compared(form: str, narrowing: Narrowing) -> str:
-    """Which vectors are compared with the query's one by one."""
+    """SQL for the full vectors that are compared with the query's."""
     if form == WHOLE:
         return VECTORS_EXACT.format(narrowed=narrowing.of("e.memory_id"))
     return VECTORS_OF.format(chosen="scope") if form == SCOPED else VECTORS_NEAR
 
 
 def _rough(form: str, narrowing: Narrowing, rerank: int, index: VectorIndex | None) -> str:
-    """The chunks whose vectors are worth a closer look, where not all of them are compared."""
+    """SQL for the candidates whose full vectors are compared; empty if all of them are."""
     if form in (WHOLE, SCOPED):
         return ""
     narrowed = narrowing.of("e.memory_id")

@@ -1,7 +1,7 @@
-"""SQL for the chunks nearest to a point: by the instance's own vector index where it has one, by a scan where not.
+"""SQL that finds the chunks nearest to a point: by the instance's vector index if it has one, otherwise by a scan.
 
-A scan compares sketches, which are short. The index holds what was there when it was built, and what was added since is
-scanned. So nobody who adds a memory waits for an index.
+A scan compares sketches, which are short. An index is never added to, because that would slow every insert down: it
+holds the chunks that were there when it was built, and later ones are scanned.
 """
 
 from typing import NamedTuple
@@ -11,18 +11,18 @@ from instances.models import Instance
 
 
 class Point(NamedTuple):
-    """What is compared with, as SQL for its vector and for its sketch."""
+    """SQL expressions for the vector and the sketch that chunks are compared with."""
 
     vector: str
     sketch: str
 
 
-# Of a statement whose step `own` has the vectors of a memory.
+# For a statement with a step `own` that has the vectors of one memory.
 OWN = Point("own.vector", "own.bits")
 
 
 class VectorIndex(NamedTuple):
-    """Which chunks an index holds, how much of their vectors, and how many of the nearest it is asked for."""
+    """The chunks that an index holds, how many dimensions of each vector, and how many chunks it is asked for."""
 
     instance: UUID
     generation: int
@@ -32,22 +32,22 @@ class VectorIndex(NamedTuple):
 
 
 def index_of(instance: Instance) -> VectorIndex | None:
-    """The index that search may use. None if there is none, or one that finds too little."""
+    """The index that search uses. None if there is none or if its trial has found too little."""
     up_to, generation, dimensions = instance.indexed_up_to, instance.embedding_generation, instance.indexed_dimensions
-    # A worker of an earlier version, which knows of no dimensions, may have built one since the migrations.
+    # A worker of an earlier version, which sets no dimensions, may have built an index after the migrations.
     if up_to is None or not instance.indexed_depth or not dimensions or instance.indexed_generation != generation:
         return None
     return VectorIndex(instance.id, generation, up_to, dimensions, instance.indexed_depth)
 
 
-# The sketches are in a covering index, so that a scan of all of them reads no vector.
+# Served by the covering index that contains the sketches, so that a scan reads no vector.
 SCANNED = "instance_id = %(instance)s::uuid AND generation = %(generation)s::smallint AND live"
-# The index of one instance is only seen by a statement that names the instance itself.
+# Literals, because a generic plan can use a partial index only if its condition is in the statement as written.
 INDEXED = "instance_id = '{instance}' AND generation = {generation} AND live AND chunk_id <= '{up_to}'"
-# Short vectors are filled up with zeros, which need not be indexed.
+# Short vectors are padded with zeros, which need not be indexed.
 PART = "subvector({vector}, 1, {dimensions})::halfvec({dimensions})"
 
-# Whoever is found by the index is compared by its vector at once: its row is being read anyway.
+# What the index finds is compared by its full vector at once (`compared`), because its row is read anyway.
 NEAR = """
     SELECT e.chunk_id AS id, e.memory_id, e.bits <~> {sketch} AS distance, {compared} AS compared
     FROM memories_embedding e
@@ -55,8 +55,9 @@ NEAR = """
     ORDER BY {order} LIMIT {most}
 """
 
-# A search through the index may get lost far from where it should be. Then some of a sample, one in 64 of what the
-# index holds, are nearer than anything the step `found` has. Ids end at random.
+# A search through the graph of an index can end in the wrong place. That is noticed by a sample: one in 64 of the
+# indexed chunks, chosen by the random last byte of their ids. A search is lost if three of the sample are nearer than
+# everything in the step `found`.
 SAMPLED = "get_byte(uuid_send(e.chunk_id), 15) < 4"
 LOST = f"""(SELECT min(distance) FROM found) > (
     SELECT distance FROM (
@@ -77,39 +78,40 @@ def indexed(index: VectorIndex) -> str:
 
 
 def part(index: VectorIndex, vector: str) -> str:
-    """What the index holds of a vector."""
+    """The part of a vector that the index holds."""
     return PART.format(vector=vector, dimensions=index.dimensions)
 
 
 def since(index: VectorIndex | None) -> str:
-    """What only a scan finds: all of it where there is no index."""
+    """A condition for the chunks that only a scan finds: all of them if there is no index."""
     return f"{SCANNED} AND chunk_id > '{index.up_to}'" if index else SCANNED
 
 
 def lost(index: VectorIndex, point: Point) -> str:
-    """A condition: whether what the index has `found` is not what is nearest."""
+    """A condition that is true if the search through the index got lost."""
     return LOST.format(sketch=point.sketch, up_to=index.up_to)
 
 
 def near_by_scan(where: str, point: Point, most: int, narrowed: str = "true") -> str:
-    asked = {"sketch": point.sketch, "compared": "NULL::float8", "narrowed": narrowed}
-    return NEAR.format(where=where, order="distance", most=most, **asked)
+    columns = {"sketch": point.sketch, "compared": "NULL::float8", "narrowed": narrowed}
+    return NEAR.format(where=where, order="distance", most=most, **columns)
 
 
 def near_by_index(index: VectorIndex, point: Point, most: int, narrowed: str = "true") -> str:
-    asked = {"sketch": point.sketch, "compared": f"e.vector <=> {point.vector}", "narrowed": narrowed}
+    columns = {"sketch": point.sketch, "compared": f"e.vector <=> {point.vector}", "narrowed": narrowed}
     order = f"{part(index, 'e.vector')} <=> {part(index, point.vector)}"
-    return NEAR.format(where=indexed(index), order=order, most=most, **asked)
+    return NEAR.format(where=indexed(index), order=order, most=most, **columns)
 
 
 def nearest(index: VectorIndex | None, point: Point, most: int, narrowed: str = "true") -> str:
-    """By the index and a scan of the rest, and by a scan of everything where there is no index or it got lost."""
+    """Search the index and scan what came later, or scan everything if there is no index or the search got lost."""
     if index is None:
         return near_by_scan(SCANNED, point, most, narrowed)
     return NEAREST.format(
         found=near_by_index(index, point, min(index.depth, most), narrowed),
         lost=lost(index, point),
-        # A fifth at most has come since the index was made, and the root of a fifth is about a half.
+        # At most a fifth is newer than the index. Depth grows with the root of the size; that of a fifth is about
+        # half.
         later=near_by_scan(since(index), point, most // 2, narrowed),
         all_of_them=near_by_scan(SCANNED, point, most, f"(SELECT yes FROM lost) AND {narrowed}"),
     )

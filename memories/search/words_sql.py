@@ -1,13 +1,14 @@
-"""The part of the search statement that reads the query and ranks memories by its words."""
+"""The part of the search statement that cuts the query into words and ranks memories by them."""
 
 from memories.chunking import ALPHABETS, IDEOGRAPHS, MARKS
 from memories.search.narrowing import Narrowing
 from memories.search.sizes import MIDDLE, SCOPED, WHOLE
 
-# Where words are merged with vectors, fewer are enough.
+# How long the word list is: alone, and when it is merged with vectors.
 KEYWORD_DEPTH, MERGED_DEPTH = 200, 150
+# How many rows rare words may select in a large instance.
 WORD_BUDGET = 4_000
-# Rows that rare words have to find for common ones not to be asked.
+# If rare words select fewer rows than this, common words select rows as well.
 NEXT_TO_NOTHING = 20
 
 # The pieces that stand for words in scripts without spaces.
@@ -15,17 +16,17 @@ UNSPACED = f"[{IDEOGRAPHS}]{{2}}|[{ALPHABETS}]{{3}}"
 
 
 def quoted(word: str) -> str:
-    """SQL that writes the word in this column as a text-search query takes it."""
+    """SQL that quotes the word in this column for a text-search query."""
     return rf"'''' || replace(replace({word}, '\', '\\'), '''', '''''') || ''''"
 
 
-# Every statement begins with it, whether there is a vector or not.
+# The first step of every statement. The vector is NULL if only words are searched.
 POINT = """
 WITH point AS MATERIALIZED (SELECT %(vector)s::halfvec(1536) AS wanted),
 """
 
-# The query's words, cut by the function that cut the chunks. The word still being typed counts from its beginning,
-# and so do words that are nowhere as a whole.
+# The words of the query, cut by the same function as the chunks, and the beginnings of words: of the one still being
+# typed and of those that only longer words begin with.
 TYPED = """
 typed AS MATERIALIZED (
     SELECT word, {quoted} AS quoted, ':' AS sign
@@ -35,7 +36,7 @@ typed AS MATERIALIZED (
     FROM string_to_table(%(prefix)s::text, ' ') AS p (word)
     LIMIT 64
 ),
--- The same words as they were typed, without those of which nothing was left.
+-- The same words before they were stemmed, without stop words.
 asked AS MATERIALIZED (
     SELECT word FROM regexp_split_to_table(left(lower(%(text)s::text), 500), '[^\\w{marks}]+') AS asked (word)
     WHERE EXISTS (SELECT FROM typed t WHERE length(t.word) > 1 AND starts_with(asked.word, left(t.word, -1)))
@@ -48,7 +49,7 @@ average AS MATERIALIZED (
 ),
 """.format(quoted=quoted("word"), marks=MARKS, unspaced=UNSPACED)
 
-# Which chunks count at all.
+# The chunks that are searched.
 CHUNKS = """
     FROM memories_chunk c
     WHERE c.instance_id = %(instance)s::uuid AND (c.live OR %(superseded)s::boolean) AND {narrowed}
@@ -57,7 +58,8 @@ TERM = """
 term AS MATERIALIZED (SELECT word, quoted, sign, quoted::tsquery AS wanted FROM typed),
 """
 
-# A whole instance of a few thousand chunks: every (word, chunk) pair that matches, one index probe per word.
+# For an instance of a few thousand chunks: every pair of a word and a chunk that contains it, by one index scan per
+# word.
 MATCHED_EXACT = """
 matched AS MATERIALIZED (
     SELECT t.word, c.id, c.memory_id, c.length
@@ -67,7 +69,7 @@ matched AS MATERIALIZED (
 ),
 """
 
-# Filters that leave a few thousand chunks, of an instance of any size: start from those.
+# For filters that leave a few thousand chunks of an instance of any size: those chunks are read and searched.
 SCOPE = """
 scope AS MATERIALIZED (
     SELECT c.* FROM allowed a CROSS JOIN LATERAL (
@@ -95,8 +97,9 @@ scored AS MATERIALIZED (
 ),
 """
 
-# Above: rare words choose the rows, common words only score them. Where the rare ones find next to nothing, one of them
-# being nowhere perhaps, common words choose rows too: all of them at once, the two rarest, the rarest.
+# For large instances: rare words select rows, and common words only score them. If the rare words select next to
+# nothing, perhaps because one of them appears nowhere, common words select rows too: all of them together, the two
+# rarest together, and the rarest alone.
 WORDS_LARGE = """
 term AS MATERIALIZED (
     SELECT q.word, q.quoted, q.sign, q.quoted::tsquery AS wanted, coalesce(f.chunks, 0) AS common,
@@ -129,14 +132,14 @@ driven AS MATERIALIZED (
         SELECT c.id, c.memory_id, c.length {chunks} AND c.words @@ d.wanted LIMIT 1000
     ) AS c
 ),
--- Whether a word has chosen all of its rows: then nobody else says it.
+-- `found_all`: the word has selected all rows that contain it, so no other row has to be asked for it.
 weight AS MATERIALIZED (
     SELECT t.word, t.wanted, ln(1 + (greatest(%(chunks)s::float8, df) - df + 0.5) / (df + 0.5)) AS idf,
            t.running <= %(budget)s::bigint AND coalesce(m.counted, 0) < %(budget)s::bigint AS found_all
     FROM term t LEFT JOIN (SELECT word, count(*) AS counted FROM driven GROUP BY word) AS m USING (word),
          LATERAL (SELECT greatest(t.common, m.counted, 1) AS df) AS d
 ),
--- Whether every word has. Then nothing more is to be learnt from the rows themselves.
+-- Whether that is true of every word. Then scoring needs no look at the rows themselves.
 complete AS MATERIALIZED (
     SELECT (SELECT max(running) FROM term) <= %(budget)s::bigint
            AND (SELECT count(*) FROM driven) < %(budget)s::bigint AS yes
@@ -163,7 +166,7 @@ NO_WORDS = """
 term AS MATERIALIZED (SELECT NULL::text AS word, NULL::tsquery AS wanted WHERE false),
 """
 
-# A memory counts as its best chunk does.
+# The score of a memory is that of its best chunk.
 KEYWORD = """
 keyword AS MATERIALIZED (
     SELECT memory_id, score, score / max(score) OVER () AS share,

@@ -31,7 +31,7 @@ class Counted:
 
 @pytest.fixture(autouse=True)
 def nothing_is_known() -> None:
-    passing._known.clear()
+    passing._counts.clear()
 
 
 def tea(bot: Instance, *, at_most: int = 10, text: str = "tea") -> int:
@@ -71,10 +71,10 @@ def test_what_was_too_many_stays_too_many_when_the_instance_has_grown(bot: Insta
 
 
 def test_no_more_than_so_many_counts_are_known(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passing, "MOST_KNOWN", 5)
+    monkeypatch.setattr(passing, "MOST_COUNTS", 5)
     for n in range(12):
         tea(bot, text=str(n))
-    assert len(passing._known) <= 5
+    assert len(passing._counts) <= 5
 
 
 def test_what_is_new_is_found_whatever_was_counted(hashed: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
