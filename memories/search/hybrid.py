@@ -24,7 +24,7 @@ from memories.search.passing import count_passing
 from memories.search.query import Phrase, Query, read_query
 from memories.search.sharing import SharedHit, origins, search_shared
 from memories.search.sizes import ALL_WORDS_UP_TO, EXACT_UP_TO, LARGE, MIDDLE, SCOPED, SOME, WHOLE, WIDE
-from memories.search.spelling import Meant, corrected_query, similar_words
+from memories.search.spelling import Corrections, corrected_query, similar_words
 from memories.search.statement import PREPARE, statement
 from memories.search.vectors_sql import index_of
 from memories.search.words_sql import WORD_BUDGET
@@ -128,7 +128,7 @@ def search(
         why = Why(f"{why.reason} Search finds words but not meaning.", why.code)
     used: Mode = mode if vector is not None else "keyword"
     hits, total, worded = _page(scope, query, filters, used, vector, limit, offset)
-    meant = similar_words(scope, query) if used != "vector" and not worded else Meant()
+    meant = similar_words(scope, query) if used != "vector" and not worded else Corrections()
     if meant.shown:
         query = corrected_query(query, meant)
         hits, total, worded = _page(scope, query, filters, used, vector, limit, offset)

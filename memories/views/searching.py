@@ -18,9 +18,10 @@ from memories.filters import Filters
 from memories.models import Memory, MemoryVersion
 from memories.paging import Order, Page
 from memories.search.hybrid import ONLY_EXCLUDES, Found, Hit, Results, search
+from memories.search.likeness import looks_like
 from memories.search.marking import snippets
 from memories.search.query import MAX_CHARACTERS, read_query
-from memories.search.spelling import SAID, looks_like, similar_words
+from memories.search.spelling import SAID, similar_words
 from memories.search.statement import CONTEXT_WEIGHT, PLAIN_DEPTH, VECTOR_DEPTH
 
 RRF_K = 60

@@ -12,7 +12,7 @@ from memories.draft import MemoryChanges
 from memories.filters import Filters
 from memories.models import Memory
 from memories.search.hybrid import search
-from memories.search.spelling import Word, is_slip
+from memories.search.likeness import is_slip, similarity, trigrams
 from memories.store import change
 from tests.domain.looking import find, texts
 from tests.factories import make_instance, make_memories, make_memory, make_user, scope_of
@@ -260,7 +260,7 @@ def test_a_private_beginning_is_its_owners(bot: Instance) -> None:
 def test_words_are_as_alike_as_the_database_finds_them(one: str, other: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT similarity(%s, %s)", [one, other])
-        assert Word(one, [one]).likeness(other) == pytest.approx(cursor.fetchone()[0])
+        assert similarity(trigrams(one), trigrams(other)) == pytest.approx(cursor.fetchone()[0])
 
 
 @pytest.mark.parametrize("typing", [False, True])
