@@ -1,15 +1,15 @@
-"""Words without their accents, as they are typed where the keyboard has none. Pure functions."""
+"""Words without their accents, as people type them on keyboards that have none. Pure functions."""
 
 import re
 import unicodedata
 
 ACCENTED = [*range(0xC0, 0x250), *range(0x1E00, 0x1F00)]
-# The last are letters of their own.
+# đ, ı, ø and ł have no decomposition in Unicode.
 BARE = {code: unicodedata.normalize("NFD", chr(code))[0] for code in ACCENTED} | str.maketrans("đıøł", "diol")
-# Two letters in one.
+# Letters that are also typed as two.
 SPREAD = str.maketrans({"ß": "ss", "æ": "ae", "œ": "oe"})
 DOTTED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
-# What stands for the two dots of ä, ö and ü where these cannot be typed.
+# The e that replaces the dots of ä, ö and ü.
 DOTS = re.compile("(?<=[aou])e")
 
 
@@ -19,6 +19,6 @@ def bare(word: str) -> str:
 
 
 def typed_otherwise(word: str) -> list[str]:
-    """Without its accents, or with other letters for them; nothing if it has none."""
+    """Its spellings without accents, or with other letters instead; none if it has no accents."""
     plain = word.translate(SPREAD)
     return [] if word.isascii() else sorted({plain.translate(BARE), plain.translate(DOTTED).translate(BARE)} - {word})

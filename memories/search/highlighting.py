@@ -1,4 +1,4 @@
-"""The part of a text that answers a search, with the words that were found marked. Pure functions."""
+"""The part of a text that answers a search, with the matched words marked. Pure functions."""
 
 import re
 import unicodedata
@@ -14,9 +14,9 @@ from memories.search.accents import BARE, DOTS, SPREAD
 
 WINDOW = 280
 LEAD = 60
-# A cut may move this far to fall between two words.
+# How far the edge of a snippet may move to fall between two words.
 SNAP = 24
-# Of scripts with spaces; a word may begin and end beside a script without.
+# A character of a word in a script with spaces. A word also begins and ends next to a script without spaces.
 WORD = rf"(?:(?![{IDEOGRAPHS}{ALPHABETS}])[^\W_]|[{MARKS}])"
 # Also inside of camelCase, and between a number and what it counts or the letter before it.
 BEGIN = re.compile(
@@ -25,9 +25,9 @@ BEGIN = re.compile(
 END = re.compile(rf"(?!{WORD})|(?<=\d)(?=[^\W\d_]{{1,3}}\b)")
 REST = re.compile(rf"{WORD}*")
 REST_OF_NUMBER = re.compile(rf"(?!\d){WORD}*")
-# What may stand before three digits of a longer number.
+# What can separate groups of three digits.
 GROUP = "[.,_'’ ]?"
-# What may stand between the digits of a telephone number, and how long those are.
+# What can separate the digits of a telephone number, and the least number of digits.
 BETWEEN, LONG = "[.,_'’ /()-]{0,3}", 7
 # An emoji with its colours, and the others it is one with: a mark inside would take it apart.
 WHOLE_EMOJI = re.compile("(?:[\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff]|\u200d.)*")
@@ -37,11 +37,11 @@ REST_WITH_Y = re.compile(rf"[iy{I_OR_Y}]{WORD}*", re.IGNORECASE)
 INITIALS = re.compile(r"\b[^\W\d_]\.[^\W\d_]\.")
 DASHED = re.compile(r"\b[^\W\d_]{1,2}-[^\W\d_]{2}")
 ANYTHING, NOTHING = re.compile(""), re.compile("(?!)")
-# Before the stem of an Arabic word.
+# The Arabic article, with the prefixes that are written together with it.
 ARTICLE = re.compile("(?:[وفبك]?ال|و?لل)$")
 ZEROS = (0x660, 0x6F0, 0x966, 0x9E6, 0xE50, 0xED0, 0x1040, 0x17E0)
-# The letters and signs that `memories_folded` replaces or leaves out, once they are small. Accents too: some stems have
-# none, that of Größe is gross.
+# The letters and signs that `memories_folded` replaces or leaves out, once they are small. Accents too: some stems
+# have none, that of Größe is gross.
 PLAIN = BARE | str.maketrans("آأإٱىیکёάέήίόύώϊϋΐΰς\u0901", "ااااييكеαεηιουωιυιυσ\u0902")
 DIGITS = [(digit, "".join(chr(zero + digit) for zero in ZEROS)) for digit in range(10)]
 PLAIN |= {ord(other): str(digit) for digit, others in DIGITS for other in others}
@@ -50,12 +50,12 @@ PLAIN |= str.maketrans("\u0958\u0959\u095a\u095b\u095c\u095d\u095e\u095f", "क�
 LEFT_OUT = re.compile(
     "[\u00ad\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u093c]"
 )
-# What NFKC or a keyboard writes with other letters: those with accents or voicing of their own, and wide, narrow or
-# joined ones.
+# Characters that NFKC or a keyboard writes differently: with combining accents or voicing marks, wide, narrow or
+# joined.
 ODD = re.compile(
     "(?s:.)[\u0300-\u036f\u3099\u309a\uff9e\uff9f]+|[ßæœªº²³\u0e33\u0eb3\u2000-\u2fff\uf900-\uffff\U00010000-\U0010ffff]"
 )
-# As `html.escape` does, in one go.
+# The same as `html.escape`, in one pass.
 ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 
 Span: TypeAlias = tuple[int, int]
@@ -63,14 +63,14 @@ Span: TypeAlias = tuple[int, int]
 
 
 class Looked(NamedTuple):
-    """A text, and where each of the matched stems stands in it."""
+    """A text, and where each matched stem is in it."""
 
     text: str
     places: dict[str, list[Span]]
 
 
 def snippet(content: str, matched: Sequence[str]) -> SafeString:
-    """About 280 characters around most of the matched stems, as HTML: words in `<mark>`, everything else escaped."""
+    """About 280 characters with as many matched stems as possible, as HTML: words in `<mark>`, the rest escaped."""
     return shown(look(content, matched))
 
 
@@ -98,7 +98,7 @@ def _marked(text: str, start: int, end: int, spans: Sequence[Span]) -> str:
 
 
 def _spans(places: Mapping[str, Sequence[Span]]) -> list[Span]:
-    """Where the stems are, in order; what overlaps or touches is one."""
+    """Where the stems are, in order. Spans that overlap or touch are merged."""
     spans: list[Span] = []
     for start, end in sorted(chain(*places.values())):
         if spans and start <= spans[-1][1]:
@@ -109,9 +109,9 @@ def _spans(places: Mapping[str, Sequence[Span]]) -> list[Span]:
 
 
 def _places(text: str, matched: Sequence[str]) -> dict[str, list[Span]]:
-    """Words are marked from their beginning to their end; pieces of scripts without spaces wherever they stand.
+    """Whole words that have these stems, and pieces of scripts without spaces wherever they are.
 
-    Looked for one by one: a pattern of all of them takes longer to compile than all the rest of a page of hits.
+    Stems are looked for one by one, because a pattern of all of them takes longer to compile than the rest of a page.
     """
     letters = _small(text)
     places = {stem: _standing(stem, text, *letters) for stem in matched}
@@ -138,7 +138,7 @@ def _standing(stem: str, text: str, small: str, at: Sequence[int]) -> list[Span]
 
 
 def _signed(text: str, matched: Sequence[str]) -> list[tuple[str, str]]:
-    """As initials and short beginnings are written: UK may be U.K. there, and email e-mail."""
+    """Stems with other spellings: UK may be written U.K., and email e-mail."""
     words = [stem for stem in matched if stem.isalpha()]
     dotted = [(stem, ".".join(stem)) for stem in words if 1 < len(stem) < 6] if INITIALS.search(text) else []
     dashed = [(stem, f"{stem[:n]}-{stem[n:]}") for stem in words for n in (1, 2)] if DASHED.search(text) else []
@@ -146,9 +146,9 @@ def _signed(text: str, matched: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _small(text: str) -> tuple[str, Sequence[int]]:
-    """In small letters and spelt as the index has it, and where each letter stands."""
+    """The text in lower case and folded as in the index, and the position of each letter in the text."""
     small = text.lower()
-    if len(small) != len(text):  # of a few capitals two were made
+    if len(small) != len(text):  # a few capitals become two letters
         small = "".join(letter.lower()[0] for letter in text)
     if small.isascii():
         return small, range(len(text) + 1)
@@ -156,7 +156,7 @@ def _small(text: str) -> tuple[str, Sequence[int]]:
 
 
 def _bare(small: str, at: Sequence[int]) -> tuple[str, Sequence[int]]:
-    """The same in any width, with ß as ss and oe as ö: a letter may have become two, or two may have become one."""
+    """The same with width variants, ligatures and umlauts folded, which changes the number of letters."""
     return _rewritten(DOTS, "", *_rewritten(ODD, _usual, small, at))
 
 
@@ -167,7 +167,7 @@ def _usual(odd: re.Match[str]) -> str:
 def _rewritten(
     what: re.Pattern[str], by: str | Callable[[re.Match[str]], str], small: str, at: Sequence[int]
 ) -> tuple[str, Sequence[int]]:
-    """With something else for each of them, and where each letter stands now."""
+    """Replace every match, and keep the position of each letter in the text."""
     parts: list[str] = []
     places: list[int] = []
     done = 0
@@ -180,7 +180,7 @@ def _rewritten(
 
 
 def _with_article(small: str, start: int) -> int:
-    """Where an Arabic word begins of which this is the stem."""
+    """Where the word begins, if an Arabic article stands before this stem."""
     article = (
         ARTICLE.search(small, max(start - 3, 0), start) if "\u0621" <= small[start : start + 1] <= "\u064a" else None
     )
@@ -189,7 +189,7 @@ def _with_article(small: str, start: int) -> int:
 
 @lru_cache(maxsize=2048)
 def _parts(stem: str) -> tuple[str, re.Pattern[str], re.Pattern[str]]:
-    """How a word begins that has this stem, what may stand before it, and the rest of it."""
+    """How a word with this stem begins, a pattern for what is before it, and one for the rest of the word."""
     bare = stem.rstrip("*").lower().translate(PLAIN)
     if not bare:
         return bare, NOTHING, NOTHING
@@ -213,7 +213,7 @@ def _parts(stem: str) -> tuple[str, re.Pattern[str], re.Pattern[str]]:
 
 
 def _window(text: str, spans: Sequence[Span]) -> tuple[int, int]:
-    """Where to begin and end so that most of the words that were found can be seen."""
+    """The start and end of the snippet that shows most of the matched words."""
     start = 0
     if spans:
         best = max(range(len(spans)), key=lambda n: (_seen_from(n, text, spans), -n))
@@ -225,7 +225,7 @@ def _window(text: str, spans: Sequence[Span]) -> tuple[int, int]:
 
 
 def _seen_from(first: int, text: str, spans: Sequence[Span]) -> int:
-    """How many different words a window shows that begins shortly before this one."""
+    """How many different words are visible in a window that begins shortly before this span."""
     last = spans[first][0] - LEAD + WINDOW
     seen = takewhile(lambda span: span[1] <= last, spans[first : first + WINDOW])
     return len({text[start:end].lower() for start, end in seen})

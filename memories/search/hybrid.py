@@ -46,9 +46,9 @@ COMMON, COMMON_OFFLINE = 0.4, 0.0
 RERANK, RERANK_PER_ROOT, RERANK_STEP = 600, 6, 200
 # The most candidates a vector index collects in its first round.
 MOST_AT_FIRST = 400
-# A filter is wide if it leaves more than a tenth and more than 5,000: then the nearest memories are found first and the
-# filter is asked about those. It is narrow if it leaves less than a 25th: then what it leaves is compared one by one.
-# In a small instance that pays only up to an eighth.
+# A filter is wide if it leaves more than a tenth and more than 5,000: then the nearest memories are found first and
+# the filter is asked about those. It is narrow if it leaves less than a 25th: then what it leaves is compared one by
+# one. In a small instance that pays only up to an eighth.
 WIDE_ONE_IN, WIDE_FROM, NARROW_ONE_IN, SCOPED_ONE_IN = 10, 5_000, 25, 8
 
 

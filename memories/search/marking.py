@@ -1,7 +1,7 @@
-"""Snippets of hits, with words marked also where they do not begin like their stems.
+"""Snippets of hits in which words are marked even if they do not begin like their stems.
 
-The stem of köpeğinin is köpek, that of experiencias experient, that of чай ча: which words have one, only PostgreSQL
-knows. It is asked once for all hits, and only where a stem does not stand in a text as it is.
+The stem of köpeğinin is köpek, that of experiencias is experient, and that of чай is ча. Only PostgreSQL knows which
+words have which stem. It is asked once for all hits, and only about texts that do not contain a stem literally.
 """
 
 import re
@@ -18,9 +18,9 @@ from memories.search.highlighting import PLAIN, WORD, Looked, Span, look, shown
 from memories.search.hybrid import Hit
 
 MOST_WORDS = 1_000
-# Its stems are the words themselves.
+# The configuration that does not stem.
 UNSTEMMED = "simple"
-# Its stems are in Latin letters, also those of words in Cyrillic ones.
+# The configuration that transliterates Cyrillic words to Latin stems.
 REWRITTEN = "serbian"
 SPELT = re.compile(rf"{WORD}+")
 STEMS = """
@@ -30,16 +30,16 @@ FROM unnest((SELECT %(words)s::text[]), (SELECT %(languages)s::text[])) AS asked
 
 
 class Doubtful(NamedTuple):
-    """A word of a text that may have a stem which was not found there."""
+    """A word of a text that may have one of the stems that were not found in it."""
 
     looked: Looked
     spelt: tuple[str, str]
-    """The word, and the language it is cut in."""
+    """The word, and the text-search configuration that stems it."""
     span: Span
 
 
 def snippets(instance: Instance, hits: Sequence[Hit]) -> list[SafeString]:
-    """Of each hit of a search in the instance."""
+    """The snippet of each hit of a search in the instance."""
     looked = [look(hit.found.content or (hit.version or hit.memory).content, hit.found.matched) for hit in hits]
     languages = [(hit.origin or instance).language for hit in hits]
     found = (word for each, language in zip(looked, languages, strict=True) for word in _doubtful(each, language))
@@ -53,7 +53,10 @@ def snippets(instance: Instance, hits: Sequence[Hit]) -> list[SafeString]:
 
 
 def _doubtful(looked: Looked, language: str) -> Iterator[Doubtful]:
-    """They begin with the same letter, or have the rest of it inside; tags and keys have stems that no word has."""
+    """Words that begin with the same letter as a missing stem or contain the rest of it.
+
+    A stem may also come from a tag or a key; then no word of the text has it.
+    """
     missing = [stem.translate(PLAIN) for stem, places in looked.places.items() if not places and _is_word(stem)]
     if not missing or language == UNSTEMMED:
         return

@@ -1,8 +1,8 @@
-"""What a person typed, as the search statement takes it.
+"""Read what a person typed into the parameters of the search statement.
 
-Words are cut in the database by the function that also cut the chunks, so both sides always agree; here only the
-operators are read: "a phrase", -without, or, and the word that is still being typed. A question has none, nor has a
-sentence of a script without spaces: it quotes what it is about, and its dashes are dashes.
+This reads only the operators: "a phrase", -without, or, and the word that is still being typed. Cutting into words is
+left to the database function that cut the chunks, so that both agree. A question has no operators, and neither has a
+sentence in a script without spaces: it quotes what it is about, and its dashes are dashes.
 """
 
 import re
@@ -15,46 +15,49 @@ from memories.chunking import ALPHABETS, IDEOGRAPHS, IN_WORD, RUN, pieces
 MAX_CHARACTERS = 2000
 MAX_REQUIRED = 8
 MAX_EXCLUDED = 32
-# PostgreSQL refuses to look for words of more than 2,046 bytes; what is near that is no word anyway.
+# PostgreSQL refuses to search words of more than 2,046 bytes. Nothing this long is a word.
 LONGEST_WORD = 255
 
 JOINERS = "\u200c\u200d"
 PHRASE = r'["“„«]([^"“”„«»]+)["”“»]'
-# Also before @somebody, #something, /a/path and .NET.
+# Also excludes @somebody, #something, /a/path and .NET.
 WITHOUT = r"(?<!\S)-(?=[@#/.$€£]?\w)"
 TERM = re.compile(rf"((?<!\S)-)?{PHRASE}|({WITHOUT})?(\S+)")
 JOINT = re.compile(r"[./@:?=&#%~]+|(?<=[a-z])(?=[A-Z])")
 COMPOUND = re.compile(rf"[.~]*/[\w-]+/*|[./@:#~]*[\w-]+(?:(?:{JOINT.pattern})[\w-]+)+[./]*")
-# As the index has them: the sign is what tells C++ from C.
+# Words with signs that the index keeps: C++, C#, AT&T.
 SIGNED = re.compile(r"\b[^\W\d_][^\W_]{0,9}(?:\+\+(?!\+)|#(?![\w#]))|(?<![\w=])[^\W\d_]{1,3}&[^\W\d_]{1,3}(?![\w=])")
 VERSION = re.compile(r"\bv(?=\d+\.\d)", re.IGNORECASE)
-# Greek asks with what is a semicolon elsewhere.
+# The Greek question mark looks like a semicolon.
 QUESTION = re.compile(r"[?؟፧][\"”“»)]*$|[\u0370-\u03ff][\"”»)]*;$")
-# Where there are no spaces a question often ends like any sentence, but what is more than a few words is one.
+# In scripts without spaces a question often ends without a mark, so any text of more than a few words is taken for
+# one.
 SENTENCE = re.compile(rf"[{IDEOGRAPHS}]{{8}}|[{ALPHABETS}]{{16}}")
 EXCLUDED = re.compile(WITHOUT)
 
 
 class Phrase(NamedTuple):
-    """Words in a row; as a text-search query spells them, runs of scripts without spaces as their pieces, and `C++`."""
+    """A phrase, split by how it is searched: words in a row, and pieces, already quoted, that must all be there.
+
+    Pieces are parts of runs in scripts without spaces, and words like `C++`.
+    """
 
     words: str
     pieces: tuple[str, ...] = ()
     parts: str = ""
-    """What an address, a path, a version or camelCase consists of, when the phrase is one; it may be part of a longer
-    one."""
+    """The parts of an address, a path, a version or camelCase, if the phrase is one. It also matches a longer one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     text: str
-    """Every word counts, none is required."""
+    """The words to search; none is required."""
     required: tuple[tuple[Phrase, ...], ...] = ()
-    """A hit says at least one phrase of each of these."""
+    """A hit contains at least one phrase of each of these."""
     excluded: tuple[Phrase, ...] = ()
-    """A hit says none of these."""
+    """A hit contains none of these."""
     prefix: str = ""
-    """The word still being typed, matched from its beginning; several with spaces between them."""
+    """Beginnings of words, separated by spaces: the word still being typed."""
 
     @property
     def is_empty(self) -> bool:
@@ -73,7 +76,7 @@ def read_query(raw: str, *, typing: bool = False) -> Query:
     cleaned = _clean(raw)
     if _is_question(cleaned):
         return Query(cleaned)
-    # Each group is what stands between two `or`s; a group with a phrase in it is a condition.
+    # Terms joined by `or` are a group; a group that contains a phrase is a condition.
     groups: list[list[tuple[str, bool]]] = []
     excluded: list[Phrase] = []
     terms = list(TERM.finditer(cleaned))
@@ -89,16 +92,16 @@ def read_query(raw: str, *, typing: bool = False) -> Query:
             groups = groups if joins else [*groups, []]
             groups[-1].append((phrase or word, phrase is not None))
             joins = False
-    text = " ".join(said for group in groups for said, _ in group)
-    required = [tuple(_phrase(said) for said, _ in group) for group in groups if any(quoted for _, quoted in group)]
+    text = " ".join(term for group in groups for term, _ in group)
+    required = [tuple(_phrase(term) for term, _ in group) for group in groups if any(quoted for _, quoted in group)]
     prefix = _prefix(text, typing=typing and ends_with_word and not raw[-1:].isspace())
     return Query(" ".join(text.split()), tuple(required[:MAX_REQUIRED]), tuple(excluded[:MAX_EXCLUDED]), prefix)
 
 
 def _clean(raw: str) -> str:
-    """Controls become spaces, but for those that belong to words; lone surrogates go, width variants are folded.
+    """Fold width variants, drop lone surrogates, and replace control characters except those that are parts of words.
 
-    Signs alone are nothing: no memory is about them, and the vector of a full stop is near to anything.
+    Punctuation alone becomes an empty query: no memory is about it, and the vector of a full stop is near to anything.
     """
     text = unicodedata.normalize("NFKC", raw.encode("utf-8", "ignore").decode())
     if not text.isprintable():
@@ -108,19 +111,19 @@ def _clean(raw: str) -> str:
 
 
 def _is_question(text: str) -> bool:
-    """Ends like one or is a sentence, and not all of it is a phrase to look for."""
+    """Whether it ends like a question or is a sentence. A phrase with nothing around it is neither."""
     around = re.sub(PHRASE, " ", text)
     is_sentence = SENTENCE.search(around) and not EXCLUDED.search(around)
     return bool(re.search(r"\w", around) and (QUESTION.search(text) or is_sentence))
 
 
-def _phrase(said: str) -> Phrase:
-    found = [piece for run in RUN.findall(said.lower()) for piece in pieces(run)]
-    # A single character is only the beginning of a piece.
+def _phrase(text: str) -> Phrase:
+    found = [piece for run in RUN.findall(text.lower()) for piece in pieces(run)]
+    # A single character matches as the beginning of a piece.
     spelt = [f"'{piece}'" if len(piece) > 1 else f"'{piece}':*" for piece in found]
-    spelt += [f"'{word}'" for word in SIGNED.findall(said.lower())]
-    # As the index has it: a dash before a number is no sign, and among the parts of a version there is no letter.
-    words = re.sub(r"(?<=[^\W_])-(?=\d)", " ", RUN.sub(" ", said)).strip()
+    spelt += [f"'{word}'" for word in SIGNED.findall(text.lower())]
+    # As in the index, a dash before a number is no sign, and the v of a version is none of its parts.
+    words = re.sub(r"(?<=[^\W_])-(?=\d)", " ", RUN.sub(" ", text)).strip()
     is_compound = not spelt and COMPOUND.fullmatch(words)
     parts = JOINT.sub(" ", VERSION.sub("", words)).strip() if is_compound else ""
     return Phrase(words, tuple(dict.fromkeys(spelt)), parts)

@@ -1,6 +1,7 @@
-"""What other instances of the team or the organisation share with this one: found by search and recall, and no more.
+"""Memories that other instances of the team or the organisation share with this one.
 
-Shared memories stay where they are. They are in nobody else's lists, counts and exports, and cannot be changed there.
+They are found by search and recall only. They are not in this instance's lists, counts and exports, and they cannot be
+changed here.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,9 +25,9 @@ from memoryconsole.errors import NotFound
 from memoryconsole.ids import parse_id
 from memoryconsole.reading import Composed, row_of
 
-# The newest of them, when more are shared.
+# If more memories are shared, only the newest are searched.
 MOST = 5_000
-# Without a word of the query, this near it has to be.
+# The least similarity of a memory that contains no word of the query.
 NEAR = 0.3
 IS_SHARED = spelt_out("visibility IN ('team', 'org')")
 
@@ -42,7 +43,7 @@ class SharedHit:
 
 
 def origins(scope: Scope) -> dict[UUID, Instance]:
-    """The other instances this one may read from, by id. Mostly none of them shares anything."""
+    """The other instances that share something this scope may read, by id."""
     if not scope.reads_team and not scope.reads_org:
         return {}
     found = _others_that_share(scope.reads_team, scope.reads_org).all(scope.instance.team_id, scope.instance.id)
@@ -62,7 +63,7 @@ def _others_that_share(reads_team: bool, reads_org: bool) -> Composed[Instance]:
 
 
 def shared_with(scope: Scope, sources: Iterable[Instance], filters: Filters) -> QuerySet[Memory]:
-    """Of these instances what the scope may read and the filters leave."""
+    """The shared memories of these instances that the scope may read and the filters leave."""
     team = [each.id for each in sources if scope.reads_team and each.team_id == scope.instance.team_id]
     everywhere = [each.id for each in sources if scope.reads_org]
     readable = Q(instance__in=team, visibility__in=SHARED) | Q(instance__in=everywhere, visibility=Visibility.ORG)
@@ -70,7 +71,7 @@ def shared_with(scope: Scope, sources: Iterable[Instance], filters: Filters) -> 
 
 
 def find_shared(scope: Scope, raw_id: object) -> tuple[Memory, Instance]:
-    """A memory of another instance that this one may read, and whose it is."""
+    """A memory that another instance shares with this one, and that instance."""
     id, sources = parse_id(raw_id), origins(scope)
     memory = shared_with(scope, sources.values(), Filters()).filter(id=id).first() if id and sources else None
     if memory is None:
@@ -86,7 +87,7 @@ def find_own_or_shared(scope: Scope, raw_id: object) -> tuple[Memory, Instance]:
 
 
 def search_shared(scope: Scope, filters: Filters, parameters: dict[str, Any]) -> list[SharedHit]:
-    """What of it answers the query, whose words and vector are in the parameters of the search statement."""
+    """The shared memories that answer the query in `parameters`, those of the search statement."""
     sources = origins(scope)
     if not sources:
         return []

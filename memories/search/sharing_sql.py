@@ -1,7 +1,7 @@
-"""The statement that searches what other instances share: words and vectors of some thousand memories of any of them.
+"""The statement that searches by words and vectors in a few thousand memories that other instances share.
 
-Put together from the parts of the search statement. There is no context list: neighbours in foreign conversations are
-not shared along.
+It is composed from parts of the search statement. It has no context list, because the conversation around a shared
+memory is not shared.
 """
 
 from memories.models import Memory
@@ -19,7 +19,7 @@ scope AS MATERIALIZED (
 ),
 """
 
-# Only vectors of the model the query was embedded with; which generation that is, every instance knows of its own.
+# Only vectors of the model that embedded the query. Each instance counts its own generations.
 NEAREST = """
 comparable AS MATERIALIZED (
     SELECT * FROM unnest(%(sources)s::uuid[], %(generations)s::smallint[]) AS known (instance_id, generation)

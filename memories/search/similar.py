@@ -1,4 +1,4 @@
-"""The memories nearest to one memory, by the vectors search uses now."""
+"""The memories nearest to a memory, and how near two memories are, by the vectors that search uses."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,11 +15,10 @@ from memories.search.narrowing import each_if
 from memories.search.sizes import EXACT_UP_TO
 from memories.search.vectors_sql import OWN, index_of, nearest
 
-# A very long memory is compared by its first pieces.
+# A very long memory is compared by its first chunks.
 OWN_PIECES = 8
 
-# Sketches or an index find the neighbourhood, the full vectors put it in order. The neighbourhood of a small instance
-# is all of it.
+# Sketches or an index find candidates, full vectors rank them. In a small instance every chunk is a candidate.
 NEAREST = """
 WITH own AS MATERIALIZED (
     SELECT e.vector, e.bits
@@ -45,7 +44,10 @@ LIMIT %(limit)s::bigint
 
 
 def similar(scope: Scope, memory: Memory, limit: int = 5) -> list[tuple[Memory, float]]:
-    """Other listed memories the reader may see with the cosine of the best pair of chunks; none without a vector."""
+    """Other listed memories that the reader may see, each with the cosine of its best pair of chunks.
+
+    Empty if the memory has no vector yet.
+    """
     instance, rows = scope.instance, readable(scope).filter(LISTED)
     parameters: dict[str, Any] = {
         "instance": instance.id,
@@ -65,7 +67,7 @@ def similar(scope: Scope, memory: Memory, limit: int = 5) -> list[tuple[Memory, 
     return [(found[id], cosine) for id, cosine in cosines.items() if id in found]
 
 
-# Each pair once, by the first pieces of both: one statement for a whole page.
+# The best cosine between the first chunks of both memories of a pair, for a whole page of pairs.
 COSINES = """
 SELECT pair.a, pair.b, max(1 - (ea.vector <=> eb.vector))
 FROM unnest(%(first)s::uuid[], %(second)s::uuid[]) AS pair (a, b)
@@ -80,7 +82,7 @@ GROUP BY pair.a, pair.b
 
 
 def cosines(scope: Scope, pairs: Sequence[tuple[UUID, UUID]]) -> dict[tuple[UUID, UUID], float]:
-    """How near the two memories of each pair are, if both have vectors. Who may read them is the caller's business."""
+    """The cosine of each pair of memories of which both have vectors. The caller checks who may read them."""
     named: dict[str, Any] = {
         "first": [a for a, _ in pairs],
         "second": [b for _, b in pairs],

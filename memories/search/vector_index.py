@@ -1,9 +1,9 @@
-"""An index over the vectors of one large instance, built while everybody goes on reading and writing.
+"""The HNSW index over the vectors of one large instance, built concurrently.
 
-It holds the chunks that are there when it is built; adding to it would make every insert many times slower. Later
-ones are scanned beside it, and when they are a fifth of all, it is built anew. An index loses a neighbour now and then,
-how often depends on the vectors. So it is tried out on the instance's own, and used only if it finds what a scan finds.
-A search that gets lost in it altogether is noticed when it happens (`vectors_sql.py`).
+It holds the chunks that exist when it is built, because adding to it would make every insert many times slower. Later
+chunks are scanned, and when they are a fifth of all, the index is rebuilt. How many neighbours an index misses depends
+on the vectors, so it is tried with some of the instance's own and used only if it finds nearly all that a scan finds.
+A search that gets lost in it is noticed when it happens (`vectors_sql.py`).
 """
 
 from collections.abc import Sequence
@@ -24,31 +24,32 @@ from memories.search.query import Query
 from memories.search.vectors_sql import INDEXED, PART, SCANNED, VectorIndex, indexed, since
 
 WORTH_INDEXING = 10_000
-BUILT_ANEW_AT_ONE_IN = 5
-# An index that does not fit into memory while it is built takes more than twice as long.
+REBUILT_AT_ONE_IN = 5
+# Building takes more than twice as long if the index does not fit into maintenance_work_mem.
 BYTES_PER_LINKS, BYTES_PER_NUMBER, MOST_MB = 1_000, 2, 1024
-# How many of the nearest it may be asked for. More are not asked for once it finds nearly all of what a scan finds, or
-# when they find next to no more.
+# How many candidates the index is asked for: the first of these with which it finds NEARLY_ALL, or else the first that
+# is within NO_MORE of the best. If the best is less than AT_LEAST, the index is not used.
 DEPTHS = (200, 400, 1_000, 2_000)
+NEARLY_ALL, AT_LEAST, NO_MORE = 0.998, 0.995, 0.001
+# How many vectors it is tried with, and how many of the nearest to each are compared.
 TRIED_WITH, NEAREST = 200, 20
-# What models make; shorter vectors are filled up with zeros.
+# The lengths of vectors that models make; shorter ones are padded with zeros.
 LENGTHS = (384, 512, 768, 1024, 1536)
-# So much of a long vector is tried first: an index of it is a third as large and searched in half the time. It only has
-# to find the neighbourhood, among so many at the most; whole vectors put that in order.
+# An index over the first 512 numbers of long vectors is tried first: it is a third as large and searched in half the
+# time. It may be asked for up to 400 candidates, which are then ranked by their whole vectors.
 PART_LENGTH, PART_DEPTH = 512, 400
-NEARLY_ALL, AT_LEAST, NEXT_TO_NOTHING = 0.998, 0.995, 0.001
 
 CREATE = f"""
 CREATE INDEX CONCURRENTLY IF NOT EXISTS {{name}} ON memories_embedding
 USING hnsw (({PART.replace("{vector}", "vector")}) halfvec_cosine_ops) WITH (m = 16, ef_construction = 200)
 WHERE {INDEXED}
 """
-# Never less than the server gives by itself.
+# Raise maintenance_work_mem, but never lower it.
 ENOUGH_MEMORY = """
 SELECT set_config('maintenance_work_mem', greatest(setting::bigint, %s::bigint * 1024)::text || 'kB', false)
 FROM pg_settings WHERE name = 'maintenance_work_mem'
 """
-# Several processes build together in memory that they share, of which a container often has little.
+# A parallel build needs shared memory, of which a container often has little.
 ALONE = "SET max_parallel_maintenance_workers = 0"
 OWN = "SELECT relname FROM pg_class WHERE relkind = 'i' AND starts_with(relname, %s)"
 UNFINISHED = f"{OWN} AND oid IN (SELECT indexrelid FROM pg_index WHERE NOT indisvalid)"
@@ -59,17 +60,17 @@ WHERE relkind = 'i' AND (starts_with(relname, 'embedding_of_') OR starts_with(re
 ))
 """
 LAST = f"SELECT chunk_id FROM memories_embedding WHERE {SCANNED} ORDER BY chunk_id DESC LIMIT 1"
-# Neither the oldest nor the newest, but the same ones whenever they are asked for.
-SOME = """
+# A sample in an order that is random but always the same.
+SAMPLE = """
 SELECT memory_id, vector::vector(1536)::real[] FROM memories_embedding
 WHERE {indexed} AND chunk_id = ANY(ARRAY(
-    SELECT chunk_id FROM memories_embedding WHERE {indexed} ORDER BY md5(chunk_id::text) LIMIT {some}
+    SELECT chunk_id FROM memories_embedding WHERE {indexed} ORDER BY md5(chunk_id::text) LIMIT {most}
 ))
 """
 
 
 def is_due(scope: Scope) -> bool:
-    """Whether an index is missing, or too much has been added since it was built."""
+    """Whether the index is missing or too much has been added since it was built."""
     instance = scope.instance
     if instance.indexed_up_to is None or instance.indexed_generation != instance.embedding_generation:
         return True
@@ -85,11 +86,11 @@ def is_due(scope: Scope) -> bool:
         if index.depth and not cursor.fetchone():
             return True
         cursor.execute(f"SELECT count(*) FROM memories_embedding WHERE {since(index)}", _named(instance))
-        return bool(cursor.fetchone()[0] * BUILT_ANEW_AT_ONE_IN > lengths(scope).all)
+        return bool(cursor.fetchone()[0] * REBUILT_AT_ONE_IN > lengths(scope).all)
 
 
 def build_index(scope: Scope) -> None:
-    """Build the index of the generation in use, and drop earlier ones. Not inside a transaction."""
+    """Build the index for the generation in use and drop earlier ones. Must not run in a transaction."""
     instance = scope.instance
     with connection.cursor() as cursor:
         cursor.execute(LAST, _named(instance))
@@ -97,12 +98,12 @@ def build_index(scope: Scope) -> None:
     if last is None:
         return
     index = VectorIndex(instance.id, instance.embedding_generation, last[0], dimensions=0, depth=0)
-    some = _some(index)
-    length = length_of([vector for _, vector in some])
+    sample = _sample(index)
+    length = length_of([vector for _, vector in sample])
     for dimensions in sorted({min(length, PART_LENGTH), length}):
         index = index._replace(dimensions=dimensions)
         _create_index(scope, index)
-        index = index._replace(depth=_depth(scope, index, some, is_part=dimensions < length))
+        index = index._replace(depth=_depth(scope, index, sample, is_part=dimensions < length))
         if index.depth:
             break
     Instance.objects.filter(id=instance.id).update(**noted(index))
@@ -115,43 +116,43 @@ def give_up_index(scope: Scope) -> None:
 
 
 def noted(index: VectorIndex) -> dict[str, Any]:
-    """What an instance says of its index."""
+    """The fields of an instance that describe its index."""
     return {f"indexed_{name}": value for name, value in index._asdict().items() if name != "instance"}
 
 
-def _some(index: VectorIndex) -> list[tuple[UUID, list[float]]]:
-    """Memories with their vectors."""
+def _sample(index: VectorIndex) -> list[tuple[UUID, list[float]]]:
+    """The memories that the index is tried with, and their vectors."""
     with connection.cursor() as cursor:
-        cursor.execute(SOME.format(indexed=indexed(index), some=TRIED_WITH))
+        cursor.execute(SAMPLE.format(indexed=indexed(index), most=TRIED_WITH))
         return list(cursor.fetchall())
 
 
 def length_of(vectors: Sequence[Sequence[float]]) -> int:
-    """How many of their numbers mean something, as models have them."""
+    """How long the vectors were before they were padded with zeros."""
     used = max((place for vector in vectors for place, number in enumerate(vector, 1) if number), default=0)
     return next(length for length in LENGTHS if length >= used)
 
 
-def _depth(scope: Scope, index: VectorIndex, some: Sequence[tuple[UUID, Sequence[float]]], *, is_part: bool) -> int:
-    """Of how many the index has to be asked for to find what a scan finds; 0 if it finds too little of it.
+def _depth(scope: Scope, index: VectorIndex, sample: Sequence[tuple[UUID, Sequence[float]]], *, is_part: bool) -> int:
+    """How many candidates the index must be asked for to find what a scan finds; 0 if it finds too little.
 
-    An index of a part of the vectors has to find nearly all of it: one of the whole is still to come.
+    An index over parts of the vectors must find nearly all, because one over whole vectors can still be built.
     """
-    wanted = [_cosines(scope, memory, vector, index) for memory, vector in some]
+    wanted = [_cosines(scope, memory, vector, index) for memory, vector in sample]
     shares: dict[int, float] = {}
     for depth in (depth for depth in DEPTHS if depth <= PART_DEPTH or not is_part):
-        asked = index._replace(depth=depth)
-        found = [_cosines(scope, memory, vector, asked) for memory, vector in some]
+        tried = index._replace(depth=depth)
+        found = [_cosines(scope, memory, vector, tried) for memory, vector in sample]
         shares[depth] = mean(map(_share, found, wanted))
         if shares[depth] >= NEARLY_ALL:
             break
-    most = max(shares.values())
-    enough = (depth for depth, share in shares.items() if share >= most - NEXT_TO_NOTHING)
-    return next(enough) if most >= (NEARLY_ALL if is_part else AT_LEAST) else 0
+    best = max(shares.values())
+    enough = (depth for depth, share in shares.items() if share >= best - NO_MORE)
+    return next(enough) if best >= (NEARLY_ALL if is_part else AT_LEAST) else 0
 
 
 def _cosines(scope: Scope, memory: UUID, vector: Sequence[float], index: VectorIndex) -> list[float]:
-    """Of the nearest others, found as a search would find them if the instance had this index."""
+    """The cosines of the nearest other memories, as search would find them if the instance had this index."""
     instance = copy(scope.instance)
     for name, value in noted(index).items():
         setattr(instance, name, value)
@@ -160,7 +161,7 @@ def _cosines(scope: Scope, memory: UUID, vector: Sequence[float], index: VectorI
 
 
 def _share(found: Sequence[float], wanted: Sequence[float]) -> float:
-    """How many are as near as the last of those wanted. Of two that are equally near either is right."""
+    """The share that is at least as near as the last wanted one: of equally near memories either is right."""
     return sum(cosine >= wanted[-1] - 1e-9 for cosine in found) / len(wanted) if wanted else 1.0
 
 
@@ -169,12 +170,12 @@ def _create_index(scope: Scope, index: VectorIndex) -> None:
     size = BYTES_PER_LINKS + BYTES_PER_NUMBER * index.dimensions
     try:
         _create(scope.instance, create, ENOUGH_MEMORY, min(lengths(scope).all * size // 2**20 + 1, MOST_MB))
-    except OperationalError:  # there is not as much memory that processes can share
+    except OperationalError:  # too little shared memory
         _create(scope.instance, create, ALONE)
 
 
 def _create(instance: Instance, create: str, prepare: str, *parameters: int) -> None:
-    """A build that fails, or is interrupted, leaves an index that nobody can use and that takes up room."""
+    """A build that fails or is interrupted leaves an invalid index behind, which is dropped."""
     _drop(UNFINISHED, [_name(instance)])
     with connection.cursor() as cursor:
         cursor.execute(prepare, parameters)
@@ -187,8 +188,7 @@ def _create(instance: Instance, create: str, prepare: str, *parameters: int) -> 
 
 
 def drop_forgotten() -> None:
-    """The indexes of instances that were deleted, those a worker of an earlier version has built, and what was left
-    of a build by a worker that was killed, if the instance has no need of one any more."""
+    """Drop indexes of deleted instances, those of earlier versions, and invalid ones left by a killed worker."""
     _drop(OF_NOBODY, [])
     _drop(UNFINISHED, ["vectors_of_"])
 
@@ -206,7 +206,7 @@ def _named(instance: Instance) -> dict[str, Any]:
 
 
 def _name(instance: Instance) -> str:
-    """What the names of its indexes begin with."""
+    """The prefix of the names of its indexes."""
     return f"vectors_of_{instance.id.hex}_"
 
 

@@ -1,6 +1,6 @@
 """Which words are common in a large instance, so that search can start from the rare ones.
 
-Estimated from a sample: whether a word stands in 3 % or in 4 % of the chunks makes no difference to anybody.
+The frequencies are estimated from a sample, because it hardly matters whether a word is in 3 % or in 4 % of the chunks.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ from memories.models import Chunk, WordFrequency
 SAMPLE = 20_000
 COMMON = 0.002
 CHANGED = 0.1
-# No word of a text is empty: this row says how many memories there were.
+# The row of the empty word, which no text contains, has the number of all memories when the words were counted.
 ALL = ""
 
-# The hash of its text makes a chunk part of the sample or not, evenly over the whole instance.
+# The hash of a chunk's text decides whether it is in the sample, which is thus spread evenly over the instance.
 SAMPLED = """
 SELECT words FROM memories_chunk
 WHERE instance_id = '{instance}' AND live AND get_byte(text_hash, 0) * 256 + get_byte(text_hash, 1) < {share}
@@ -31,7 +31,7 @@ SELECT %(instance)s, word, round(ndoc * %(scale)s::float8) FROM ts_stat(%(sample
 
 
 def count_words(scope: Scope) -> None:
-    """Count the instance's common words anew."""
+    """Count the common words of the instance again."""
     instance = scope.instance
     total = Chunk.objects.filter(instance=instance, live=True).count()
     share = min(1.0, SAMPLE / max(total, 1))
@@ -47,7 +47,8 @@ def count_words(scope: Scope) -> None:
         WordFrequency.objects.create(instance=instance, word=ALL, chunks=lengths(scope).all)
 
 
-# An estimate that the deleted chunks could account for; a word that is not listed counts as rare until the next count.
+# Words whose estimate may come from the deleted chunks alone. A word without a row counts as rare until the next
+# count.
 FORGET = """
 WITH gone AS (
     SELECT lexeme, count(*) AS chunks FROM memories_chunk c, unnest(c.words)
@@ -59,12 +60,12 @@ WHERE w.instance_id = %(instance)s AND w.word = gone.lexeme AND w.chunks <= 2 * 
 
 
 def forget_words(scope: Scope, memory_ids: Sequence[UUID]) -> None:
-    """Before memories are deleted: no word that only they said may stay behind."""
+    """Call this before memories are deleted, so that no word that only they contain stays behind."""
     if WordFrequency.objects.filter(instance=scope.instance).exists():
         with connection.cursor() as cursor:
             cursor.execute(FORGET, {"instance": scope.instance.id, "ids": list(memory_ids)})
 
 
 def is_outdated(counted: int | None, now: int) -> bool:
-    """Whether an instance has grown or shrunk enough since its words were counted."""
+    """Whether an instance has grown or shrunk by a tenth since its words were counted."""
     return counted is None or abs(now - counted) > CHANGED * counted
