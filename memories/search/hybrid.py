@@ -50,6 +50,9 @@ MOST_AT_FIRST = 400
 # the filter is asked about those. It is narrow if it leaves less than a 25th: then what it leaves is compared one by
 # one. In a small instance that pays only up to an eighth.
 WIDE_ONE_IN, WIDE_FROM, NARROW_ONE_IN, SCOPED_ONE_IN = 10, 5_000, 25, 8
+# A vector index under a wide filter is asked for this part of the candidates, all of which pass: the more the filter
+# rejects, the more of the index is read for each. A filter that leaves more than a fifth is very wide.
+WIDE_PART, VERY_WIDE_PART, VERY_WIDE_ONE_IN = 0.3, 0.5, 5
 
 
 class Found(NamedTuple):
@@ -257,13 +260,14 @@ def build_statement(
         "chunks": float(sizes.all),
         "budget": WORD_BUDGET,
     }
-    form, narrowing, among = _form(scope, query, filters, sizes, parameters)
+    form = _form(scope, query, filters, sizes, parameters)
+    index = index_of(instance) if form.name in (LARGE, WIDE) else None
     sql = statement(
         mode=mode,
-        form=form,
-        narrowing=narrowing,
-        rerank=rerank_depth(among),
-        index=index_of(instance) if form in (LARGE, WIDE) else None,
+        form=form.name,
+        narrowing=form.narrowing,
+        rerank=rerank_depth(form.among),
+        index=index._replace(depth=int(index.depth * form.part)) if index else None,
         has_reader=scope.private_memories_of is not None,
         superseded=bool(filters.include_superseded),
     )
@@ -275,11 +279,14 @@ def _trust(instance: Instance) -> float:
 
 
 class Form(NamedTuple):
-    """How to search: the form of the statement, which memories it may find, and how many those are at most."""
+    """How to search."""
 
     name: str
     narrowing: Narrowing
     among: int
+    """How many memories there are at most to find."""
+    part: float = 1.0
+    """The part of the usual number of candidates that a vector index is asked for."""
 
 
 def _form(scope: Scope, query: Query, filters: Filters, sizes: Lengths, parameters: dict[str, Any]) -> Form:
@@ -304,9 +311,11 @@ def _form(scope: Scope, query: Query, filters: Filters, sizes: Lengths, paramete
 def _narrowed(allowed: str, sizes: Lengths, parameters: dict[str, Any]) -> Form:
     """The form for a filter, by how many memories it leaves."""
     wide, narrow = max(WIDE_FROM, sizes.all // WIDE_ONE_IN), max(EXACT_UP_TO, sizes.all // NARROW_ONE_IN)
-    passing = count_passing(allowed, parameters, at_most=max(narrow, wide) + 1)
+    very_wide = max(wide, sizes.all // VERY_WIDE_ONE_IN)
+    passing = count_passing(allowed, parameters, at_most=max(narrow, very_wide) + 1)
     if passing > wide:
-        return Form(WIDE, each_if(allowed), sizes.all)
+        part = VERY_WIDE_PART if passing > very_wide else WIDE_PART
+        return Form(WIDE, each_if(allowed), sizes.all, part)
     if passing > narrow:
         return Form(SOME, only(allowed), passing)
     if passing <= sizes.all // SCOPED_ONE_IN:

@@ -35,8 +35,8 @@ VECTOR_DEPTH = 70
 # the query asks for. Every fourth of the hundred gives nearly the same mean.
 COMMON_DEPTH, COMMON_STEP = 100, 4
 # Under a wide filter, sketches select twice as many candidates as are reranked, and 300 of them should pass the
-# filter. An index orders by the vectors themselves, so 60 are enough.
-WIDE_NEAR, ENOUGH, ENOUGH_INDEXED = 2, 300, 60
+# filter. An index orders by the vectors themselves, so 40 are enough.
+WIDE_NEAR, ENOUGH, ENOUGH_INDEXED = 2, 300, 40
 
 
 # Count the memories and set the planner for this transaction. As counting decides the form of the statement, its plan
@@ -323,7 +323,7 @@ def _rough(form: str, narrowing: Narrowing, rerank: int, index: VectorIndex | No
     if index:
         missing = f"({missing} OR {lost(index, WANTED)})"
     return SKETCH + ROUGH_WIDE.format(
-        found=near_by_index(index, WANTED, index.depth // 2, narrowed) if index else NOTHING,
+        found=near_by_index(index, WANTED, index.depth, narrowed) if index else NOTHING,
         later=near_by_scan(since(index), WANTED, rerank if index else WIDE_NEAR * rerank),
         narrowed=narrowing.of("near.memory_id"),
         all_of_them=near_by_scan(SCANNED, WANTED, rerank, f"{missing} AND {narrowing.all_of_them}"),

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.db import DataError, connection
@@ -18,11 +17,9 @@ from memories.deletion import delete_memory
 from memories.embedding.backfill import embed_pending
 from memories.filters import Filters
 from memories.models import Chunk, Memory
-from memories.search import statement, vector_index, vectors_sql
+from memories.search import passing, statement, vector_index, vectors_sql
 from memories.search.hybrid import search
-from memories.search.narrowing import each_if
 from memories.search.similar import similar
-from memories.search.sizes import WIDE
 from tests.domain.conftest import searched_as
 from tests.factories import make_instance, make_memory, scope_of
 
@@ -240,21 +237,32 @@ def test_it_is_asked_for_as_few_as_find_everything(monkeypatch: pytest.MonkeyPat
     assert large.indexed_depth == 12
 
 
-def test_under_wide_filters_it_is_asked_for_more_than_have_to_pass() -> None:
-    """Or everything would be scanned as well, every time."""
-    index = vectors_sql.VectorIndex(uuid4(), 1, uuid4(), dimensions=384, depth=min(vector_index.DEPTHS))
-    wide = statement.statement(
-        mode="vector",
-        form=WIDE,
-        narrowing=each_if("SELECT id FROM memories_memory"),
-        rerank=600,
-        index=index,
-        has_reader=False,
-        superseded=False,
-    )
-    asked_for = re.search(r"found AS MATERIALIZED \(.*?LIMIT (\d+)", wide, re.DOTALL)
-    assert asked_for
-    assert int(asked_for[1]) > statement.ENOUGH_INDEXED
+def test_the_more_filters_leave_the_more_it_is_asked_for() -> None:
+    """What they reject makes the search read more of the index for each that passes."""
+    large = filled("large", 20)
+    build()
+    asked_for = []
+    for number in (3, 4, 5, 20):
+        Memory.objects.filter(instance=large).update(category="general")
+        ids = Memory.objects.filter(instance=large).values("id")[:number]
+        Memory.objects.filter(instance=large, id__in=ids).update(category="fact")
+        asked_for.append(candidates(large))
+    assert asked_for == [60, 60, 100, 100]
+    assert min(asked_for) > statement.ENOUGH_INDEXED, "or everything would be scanned as well, every time"
+
+
+def candidates(instance: Instance) -> int:
+    """How many the index is asked for, in a search under a filter."""
+    seen: list[str] = []
+
+    def noted(execute: Any, sql: str, *rest: Any) -> Any:
+        seen.extend(re.findall(r"found AS MATERIALIZED \(.*?LIMIT (\d+)", sql, re.DOTALL))
+        return execute(sql, *rest)
+
+    passing._counts.clear()
+    with connection.execute_wrapper(noted):
+        found(instance, category="fact")
+    return int(seen[0])
 
 
 @pytest.mark.parametrize(("at_least", "depth"), [(0.5, 8), (0.9, 0)])
