@@ -70,7 +70,7 @@ def actor_of_key(key: ApiKey) -> Actor:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One instance, opened by one actor, who may be asking on behalf of an end user: the `reader`."""
+    """One instance opened by one actor. With a `reader`, the actor asks on behalf of that end user."""
 
     instance: Instance
     actor: Actor
@@ -81,14 +81,14 @@ class Scope:
 
     @property
     def private_memories_of(self) -> str | None:
-        """Whose private memories may be read: None means everybody's, a name that owner's only, "" nobody's."""
+        """The owner whose private memories may be read: None means all owners, "" none."""
         own = self.actor.name if self.actor.kind == "user" and not self.actor.is_superadmin else None
         if self.reader is None or self.reader == own:
             return own
         return self.reader if own is None else ""
 
     def reading_for(self, end_user: str) -> "Scope":
-        """The same, but of private memories only those of this end user; of nobody's when there is none."""
+        """The same scope, but with private memories of this end user only; of nobody if the name is empty."""
         return replace(self, reader=end_user)
 
     def require_write(self) -> None:
@@ -120,7 +120,7 @@ def open_instance(actor: Actor, slug: str | None) -> Scope:
 
 @cache
 def _query(kind: Kind, all_instances: bool, has_id: bool) -> Composed[Instance]:
-    """What `instances_of` says of actors like this one, composed once."""
+    """`instances_of` for this kind of actor, composed once."""
 
     def named(slug: str, id: UUID) -> QuerySet[Instance]:
         actor = Actor(kind=kind, name="", id=id if has_id else None, all_instances=all_instances)
@@ -130,7 +130,7 @@ def _query(kind: Kind, all_instances: bool, has_id: bool) -> Composed[Instance]:
 
 
 def _reach(actor: Actor, instance: Instance) -> tuple[bool, bool]:
-    """Whether the actor reads what the team shares, and what the organisation shares."""
+    """Whether the actor may read what the team shares and what the organisation shares."""
     if actor.is_superadmin or actor.kind != "user" or actor.id is None:
         return actor.read_team or actor.is_superadmin, actor.read_org or actor.is_superadmin
     granted = Membership.objects.filter(user_id=actor.id, instance=instance).values_list("read_team", "read_org")
@@ -138,7 +138,7 @@ def _reach(actor: Actor, instance: Instance) -> tuple[bool, bool]:
 
 
 def open_only_instance(actor: Actor) -> Scope:
-    """The instance of a key that was made for exactly one: nobody has to name it, and nobody can name another."""
+    """The instance of a key that was made for exactly one, so that it need not and cannot be named."""
     reached = [] if actor.all_instances else list(instances_of(actor)[:2])
     if len(reached) != 1:
         raise NotAllowed(
@@ -150,6 +150,6 @@ def open_only_instance(actor: Actor) -> Scope:
 
 
 def require_superadmin(actor: Actor) -> None:
-    """Users, keys of all instances, and instances as such are superadmins' business."""
+    """For managing users, instances, and keys that reach all instances."""
     if not actor.is_superadmin:
         raise NotAllowed("Only a superadmin may do this.")

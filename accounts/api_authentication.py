@@ -43,5 +43,5 @@ def actor_of(request: Request) -> Actor:
 
 
 def open_named(request: Request, data: dict[str, Any]) -> Scope:
-    """The instance the input names, for whoever asks; its name is taken out of the input."""
+    """Open the instance that the input names, and remove `instanceId` from the input."""
     return open_instance(actor_of(request), instance_in(data))

@@ -46,7 +46,7 @@ def create_key(
     expires_at: datetime | None = None,
     id: UUID | None = None,
 ) -> tuple[ApiKey, str]:
-    """The key's row and the key itself, which cannot be read again later. With an `id` it is made once."""
+    """The key's row and the key itself, which cannot be read again. With an `id`, repeating the call is an error."""
     if id:
         wait_for_turn(f"api key {id}")
         if ApiKey.objects.filter(id=id).exists():
@@ -79,7 +79,7 @@ def create_key(
 
 
 def key_presented(whole: str) -> ApiKey | None:
-    """The live key that was presented, or None for anything else."""
+    """The row of an active key, or None for anything else."""
     parts = whole.split("_", 2)
     if len(parts) != 3 or parts[0] != "mc" or "\x00" in whole:
         return None
@@ -94,7 +94,7 @@ def key_presented(whole: str) -> ApiKey | None:
 
 
 def actor_presenting(header: bytes) -> Actor | None:
-    """Whoever sends this Authorization header, if it is a live key."""
+    """Whose Authorization header this is; None unless it has an active key."""
     scheme, _, credentials = header.partition(b" ")
     try:
         key = key_presented(credentials.strip().decode("ascii")) if scheme.lower() == b"bearer" else None

@@ -1,4 +1,4 @@
-"""Small things every request passes through."""
+"""Our own middleware."""
 
 from collections.abc import Callable
 from typing import Any
@@ -46,9 +46,9 @@ def content_security_policy(get_response: View) -> View:
 
 
 class known_hosts(CommonMiddleware):
-    """Django's, which looks at the name we are called by; but a load balancer asks how we are by our address.
+    """Django's check of the Host header against ALLOWED_HOSTS, except for health checks.
 
-    What it is answered depends on no name, and it need not be among ALLOWED_HOSTS.
+    A load balancer asks for those by address, and the answer does not depend on the host.
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponsePermanentRedirect | None:
@@ -70,9 +70,9 @@ def reader_time_zone(get_response: View) -> View:
 
 
 class shortcut_for_programs:
-    """Past sessions, CSRF tokens and messages, which only a browser has, to `end_of_shortcut`.
+    """Skip everything up to `end_of_shortcut` for API requests with a key: sessions, CSRF tokens, messages.
 
-    A program is known by the key it presents; then the API looks for nothing else (`accounts.api_authentication`).
+    Only browsers need those: a request that presents a key is judged by it alone (`accounts.api_authentication`).
     """
 
     inside: View
@@ -88,13 +88,13 @@ class shortcut_for_programs:
 
 
 def end_of_shortcut(get_response: View) -> View:
-    """Django puts middleware together from the inside, so this comes before the other end."""
+    """Where the shortcut leads. Django builds middleware from the inside out, so this is built first."""
     shortcut_for_programs.inside = staticmethod(get_response)
     return get_response
 
 
 class sign_in_first(LoginRequiredMiddleware):
-    """Whoever goes on after their session has ended is told so, and that what they sent was not saved."""
+    """Tell people whose session has ended, and that what they sent was not saved."""
 
     def handle_no_permission(self, request: HttpRequest, view_func: Callable[..., Any]) -> HttpResponseRedirect:
         is_page_open = request.method == "POST" or "HX-Request" in request.headers
@@ -104,14 +104,14 @@ class sign_in_first(LoginRequiredMiddleware):
 
 
 def _page_to_go_on_with(request: HttpRequest) -> str:
-    """What was asked for; or the page that something was sent from, because where it was sent to may be no page."""
+    """The address of the request or, for a form, of the page it was on: the form's target may be no page."""
     page = urlsplit(request.headers.get("Referer", ""))
     is_sent = request.method == "POST" and page.netloc == request.get_host()
     return page._replace(scheme="", netloc="").geturl() if is_sent else request.get_full_path()
 
 
 class pages_for_errors:
-    """Answer a `Problem` raised by a page with a page; the API has its own handler."""
+    """Show a `Problem` that a view raises as a page. The API has its own handler."""
 
     def __init__(self, get_response: View) -> None:
         self.get_response = get_response

@@ -1,7 +1,7 @@
-"""Rows without the cost of composing a query.
+"""Read model instances without composing a query or setting attributes one by one.
 
-Django writes the SQL anew each time, which takes several times as long as PostgreSQL takes to answer a small question.
-What every request asks is written once and only filled in.
+Django composes the SQL of a query each time, which takes several times as long as PostgreSQL takes to answer a small
+one. Queries that every request runs are composed once, and then only their values change.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ M = TypeVar("M", bound=Model)
 
 
 class Composed(Generic[M]):
-    """A query that differs from call to call only in its values: `build` makes it from stand-ins of these `kinds`."""
+    """A query whose calls differ only in their values. `build` composes it once, with stand-ins of these `kinds`."""
 
     def __init__(self, build: Callable[..., QuerySet[M]], *kinds: type[str] | type[UUID]) -> None:
         self.build = build
@@ -30,12 +30,12 @@ class Composed(Generic[M]):
         return rows_found(model, sql, [values[each.place] if isinstance(each, _Place) else each for each in places])
 
     def first(self, *values: Any) -> M | None:
-        """For a query that finds one at most."""
+        """For a query that finds at most one row."""
         return next(iter(self.all(*values)), None)
 
     @cached_property
     def _composed(self) -> tuple[type[M], str, list[Any]]:
-        """The model, the SQL, and its parameters with the places of the values among them."""
+        """The model, the SQL, and its parameters, in which `_Place` stands for a value."""
         stand_ins: list[Any] = [uuid4() if kind is UUID else f"stand-in {uuid4()}" for kind in self.kinds]
         rows = self.build(*stand_ins)
         sql, parameters = rows.query.sql_with_params()
@@ -48,12 +48,12 @@ class _Place(NamedTuple):
 
 
 def columns_of(model: type[Model], table: str) -> str:
-    """All columns for a statement of our own, in the order in which `row_of` takes them."""
+    """All columns for a hand-written statement, in the order that `row_of` expects."""
     return ", ".join(f"{table}.{field.column}" for field in model._meta.concrete_fields)
 
 
 def rows_of(rows: QuerySet[M]) -> list[M]:
-    """What Django would make of the query, for those who read thousands of rows: several times as fast."""
+    """The same as evaluating the queryset, but several times as fast, for reading thousands of rows."""
     try:
         sql, parameters = rows.query.sql_with_params()
     except EmptyResultSet:
@@ -62,7 +62,7 @@ def rows_of(rows: QuerySet[M]) -> list[M]:
 
 
 def rows_found(model: type[M], sql: str, parameters: Any) -> list[M]:
-    """What a statement finds that asks for `columns_of` the model, and nothing else."""
+    """The objects for a statement that selects exactly `columns_of` the model."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         return [row_of(model, row) for row in cursor.fetchall()]
@@ -77,7 +77,7 @@ def row_of(model: type[M], row: Sequence[Any]) -> M:
 
 
 def filled(model: type[M], values: Mapping[str, Any]) -> M:
-    """An object with these columns, as if it had been read. Django sets them one by one, at ten times the cost."""
+    """An object with these columns, as if it had been read. Django sets them singly, which takes ten times as long."""
     row = model.__new__(model)
     row._state = ModelState()
     row._state.adding = False
@@ -88,7 +88,7 @@ def filled(model: type[M], values: Mapping[str, Any]) -> M:
 
 @cache
 def _loading(model: type[Model]) -> tuple[list[str], list[tuple[int, Callable[..., Any]]]]:
-    """The names of a model's columns, and what turns the driver's values into Python's where that is needed."""
+    """The names of a model's columns, and the converters of those columns that need one."""
     fields = model._meta.concrete_fields
     converters = [
         (place, _document if isinstance(field, JSONField) else convert)
@@ -99,5 +99,5 @@ def _loading(model: type[Model]) -> tuple[list[str], list[tuple[int, Callable[..
 
 
 def _document(value: str | None, *_: object) -> Any:
-    """Most of them are empty."""
+    """A JSON column. Most are empty, which needs no parser."""
     return {} if value == "{}" else None if value is None else loads(value)

@@ -1,4 +1,4 @@
-"""Django's PostgreSQL backend, plus one thing: without `DATABASE_URL` it brings its own server along."""
+"""Django's PostgreSQL backend. Without `DATABASE_URL` it starts the embedded server; it also saves work per request."""
 
 import select
 from types import TracebackType
@@ -15,17 +15,17 @@ from memoryconsole import embedded
 from memoryconsole.postgres import halfvec  # noqa: F401, which tells the driver how to send vectors
 from memoryconsole.postgres.cursor import QuickCursor
 
-# The driver reads a statement anew each time when it is longer than this, or has more parameters: the one that searches
-# is, and the one that saves has.
+# The driver parses a statement again each time if it is longer than this or has more parameters. The search statement
+# is longer than its default, and the statement that saves a memory has more parameters.
 _queries.MAX_CACHED_STATEMENT_LENGTH = 32_768
 _queries.MAX_CACHED_STATEMENT_PARAMS = 200
 
-# For a connection; until there is one again.
+# How many seconds to wait for a connection while the database is away.
 IN_AN_OUTAGE = 1.0
 
 
 class SchemaEditor(schema.DatabaseSchemaEditor):
-    """Migrations may send several statements in one string, which a prepared statement may not contain."""
+    """Does not prepare statements, because migrations may send several in one string."""
 
     def __enter__(self) -> Self:
         self.connection.ensure_connection()
@@ -51,16 +51,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return super().get_connection_params()
 
     def _configure_connection(self, connection: Connection[Any]) -> bool:
-        """Django's own loader of times takes as long as the rest of a row; the driver's answers are the same in UTC.
+        """Use the driver's loader of times. Django's takes as long as the rest of a row; in UTC both return the same.
 
-        The pool calls this once for a new connection. Everything that Django's stubs know of, which leave this out, is
-        called once for every request.
+        The pool calls this method once per connection. Django's stubs leave it out; those they have run per request.
         """
         connection.adapters.register_loader("timestamptz", TimestamptzLoader)
         return bool(super()._configure_connection(connection))  # type: ignore[misc]
 
     def create_cursor(self, name: str | None = None) -> Any:
-        """Without Django's question, each time, whether the loader of times knows the right zone."""
+        """Without Django's check, for each cursor, that the loader of times has the right zone."""
         if name is None:
             return self.connection.cursor()
         return self.connection.cursor(name, scrollable=False, withhold=self.connection.autocommit)
@@ -78,15 +77,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
             return self._live_connection(conn_params)
 
     def _live_connection(self, conn_params: dict[str, Any]) -> Any:
-        """A pooled connection may be to a server that has died since; no request should notice.
+        """Replace pooled connections to a server that has died, so that no request notices.
 
-        Django's CONN_HEALTH_CHECKS asks the server each time, which doubled the cost of a small request.
+        Django's CONN_HEALTH_CHECKS would query the server each time, which doubled the cost of a small request.
         """
         connection = super().get_new_connection(conn_params)
         while self.pool and hung_up(connection):
             connection.close()
             try:
-                # Before the pool replaces it: when its first attempt fails, it pauses for seconds.
+                # Before the pool tries to reconnect: after a failed attempt it pauses for seconds.
                 revive()
             finally:
                 self.pool.putconn(connection)
@@ -97,13 +96,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return connection
 
     def _wait_at_most(self, seconds: float) -> None:
-        """All requests that wait for a database that is away would be all that the web server can serve at once."""
+        """Limit the wait for a connection: in an outage, waiting requests would hold all threads of the web server."""
         if self.pool:
             self.pool.timeout = seconds
 
 
 def revive() -> bool:
-    """Whether there is a server of ours and it had to be started again."""
+    """Start the embedded server again if it has died. Returns whether that was necessary."""
     try:
         return settings.EMBEDDED_POSTGRES and embedded.revive()
     except embedded.EmbeddedPostgresError as error:
@@ -111,7 +110,7 @@ def revive() -> bool:
 
 
 def hung_up(connection: Connection[Any]) -> bool:
-    """Nobody talks on an idle connection, so anything to read is the other end saying goodbye."""
+    """Whether the server has closed the connection: only then is there anything to read on an idle one."""
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
     return bool(poll.poll(0))

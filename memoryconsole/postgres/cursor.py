@@ -1,6 +1,6 @@
-"""Django's cursor without the calls it makes around each statement for wrappers and errors that there are not.
+"""Django's cursor without its calls around each statement, unless there are execute wrappers or errors to handle.
 
-They took as long as the driver's own work on a small statement.
+Those calls took as long as the driver's own work on a small statement.
 """
 
 from collections.abc import Callable, Mapping, Sequence

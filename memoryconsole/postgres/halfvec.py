@@ -1,5 +1,4 @@
-"""Vectors on their way to PostgreSQL, in the form it keeps them in: a text of 1,536 numbers takes it longer to read
-than many a search takes."""
+"""Send vectors to PostgreSQL in its binary format: parsing a text of 1,536 numbers takes longer than many a search."""
 
 import struct
 import sys
@@ -12,7 +11,7 @@ from psycopg.pq import Format
 
 
 class HalfVector(bytes):
-    """What `halfvec` receives: how many numbers, two reserved bytes, and the numbers as 16-bit floats."""
+    """The binary format of `halfvec`: the number of dimensions, two reserved bytes, and 16-bit floats."""
 
     @classmethod
     def of(cls, numbers: Sequence[float]) -> "HalfVector":
@@ -20,9 +19,9 @@ class HalfVector(bytes):
 
 
 class Vectors(bytes):
-    """What `vector[]` receives: many at once, as 32-bit floats, which Python hands over without looking at each.
+    """The binary format of `vector[]`: many vectors of 32-bit floats, which Python copies without looking at each.
 
-    PostgreSQL wants to be told the number that the type `vector` has in this database.
+    It contains the OID of the type `vector`, which differs from database to database.
     """
 
     @classmethod
@@ -45,7 +44,7 @@ def _big_endian(vector: "array[float]") -> bytes:
 
 
 class _AsReceived(Dumper):
-    """The type is left open, so a statement says `::halfvec` or `::vector[]` where it uses one."""
+    """Sends no type, so a statement has to cast the parameter to `halfvec` or `vector[]`."""
 
     format = Format.BINARY
 
