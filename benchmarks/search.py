@@ -237,7 +237,7 @@ def measure(scope: Any, chosen: dict[str, Any], asked: list[str], server: Server
 def statement_ms(scope: Any, text: str, filters: Any, vector: list[float]) -> float:
     from django.db import connection, transaction
 
-    from memories.search.hybrid import build_statement, prepare_transaction
+    from memories.search.planning import build_statement, prepare_transaction
     from memories.search.query import read_query
 
     with transaction.atomic(), connection.cursor() as cursor:

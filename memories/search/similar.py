@@ -10,8 +10,8 @@ from accounts.access import Scope
 from memories.audit import note_private_reads
 from memories.filters import as_sql, readable
 from memories.models import LISTED, Memory
-from memories.search.hybrid import prepare_transaction, rerank_depth
 from memories.search.narrowing import each_if
+from memories.search.planning import prepare_transaction, rerank_depth
 from memories.search.sizes import EXACT_UP_TO
 from memories.search.vectors_sql import OWN, index_of, nearest
 

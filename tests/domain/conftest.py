@@ -5,7 +5,7 @@ import pytest
 from accounts.access import Scope
 from instances.models import Instance
 from memories.embedding import backfill, embedder
-from memories.search import hybrid as searching
+from memories.search import planning
 from tests.factories import make_instance, scope_of
 
 
@@ -45,9 +45,9 @@ SIZES = {"small": (2_000, 5_000), "half": (30, 5_000), "middle": (0, 5_000), "la
 def searched_as(size: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on, whatever the number of memories is."""
     exact, all_words = SIZES[size]
-    monkeypatch.setattr(searching, "EXACT_UP_TO", exact)
-    monkeypatch.setattr(searching, "ALL_WORDS_UP_TO", all_words)
-    monkeypatch.setattr(searching, "WIDE_FROM", 0)
+    monkeypatch.setattr(planning, "EXACT_UP_TO", exact)
+    monkeypatch.setattr(planning, "ALL_WORDS_UP_TO", all_words)
+    monkeypatch.setattr(planning, "WIDE_FROM", 0)
 
 
 @pytest.fixture

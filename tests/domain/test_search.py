@@ -11,7 +11,7 @@ from accounts.access import actor_of_user
 from instances.models import Instance
 from memories.filters import Filters
 from memories.models import Memory, WordFrequency
-from memories.search import hybrid as searching
+from memories.search import planning
 from memories.search.hybrid import search
 from memoryconsole.inputs import is_visible
 from tests.domain.looking import embed, find, texts
@@ -309,7 +309,7 @@ def test_any_text_can_be_searched_for(text: str, query: str, typing: bool) -> No
 
 
 def test_common_words_do_not_choose_the_rows(bot: Instance, size: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "WORD_BUDGET", 50)
+    monkeypatch.setattr(planning, "WORD_BUDGET", 50)
     for n in range(30):
         make_memory(bot, f"Alice said hello number {n}")
     make_memories(bot, 20, content="Alice flew a zeppelin")
@@ -320,7 +320,7 @@ def test_common_words_do_not_choose_the_rows(bot: Instance, size: str, monkeypat
 
 
 def test_only_common_words_still_find_something(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "WORD_BUDGET", 5)
+    monkeypatch.setattr(planning, "WORD_BUDGET", 5)
     for n in range(10):
         make_memory(bot, f"Alice said hello number {n}")
     make_memory(bot, "Hello to whom it concerns")
@@ -336,7 +336,7 @@ def test_common_words_are_found_beside_one_that_is_nowhere(
     bot: Instance, size: str, monkeypatch: pytest.MonkeyPatch, query: str, typing: bool
 ) -> None:
     """A word that nobody says is the rarest of all, and chose the rows alone: none."""
-    monkeypatch.setattr(searching, "WORD_BUDGET", 400)
+    monkeypatch.setattr(planning, "WORD_BUDGET", 400)
     make_memories(bot, 30, content="An invoice with coffee")
     make_memory(bot, "The invoice is a rarity")
     for word, chunks in (("invoic", 1000), ("coffe", 900)):

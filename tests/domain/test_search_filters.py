@@ -20,8 +20,7 @@ from memories.embedding import offline
 from memories.embedding.backfill import embed_pending
 from memories.filters import Filters, matching
 from memories.models import Embedding, Memory
-from memories.search import hybrid as searching
-from memories.search import statement
+from memories.search import planning, statement
 from memories.search.hybrid import search
 from memories.search.vector_index import CREATE, noted
 from memories.search.vectors_sql import VectorIndex
@@ -276,7 +275,7 @@ def test_what_filters_leave_far_from_the_query_is_found_too(
 
 
 def test_a_few_private_memories_of_others_are_left_out(store: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "EXACT_UP_TO", 30)
+    monkeypatch.setattr(planning, "EXACT_UP_TO", 30)
     alice = scope_of(store, actor_of_user(make_user("alice", store)))
     kept = {memory.id for memory in visible(store, "alice")}
     assert len(kept) < len(visible(store))
