@@ -21,7 +21,7 @@ from conversations.store import (
 )
 from conversations.working_memory import context_of
 from memories.draft import Name, Short
-from memories.filters import Given
+from memories.filters import NotEmpty
 from memories.paging import name_of_list, part_of_list
 from memoryconsole.endpoints import Endpoint, Nothing, Paging, body, query
 from memoryconsole.inputs import read
@@ -32,9 +32,9 @@ from memoryconsole.schema import ErrorJson, documented
 class ConversationsQuery(Paging):
     """Every filter narrows; leaving one out means any."""
 
-    external_id: Annotated[Name | None, Given] = None
-    channel: Annotated[Short | None, Given] = None
-    user_id: Annotated[Name | None, Given] = None
+    external_id: Annotated[Name | None, NotEmpty] = None
+    channel: Annotated[Short | None, NotEmpty] = None
+    user_id: Annotated[Name | None, NotEmpty] = None
 
     def filters(self) -> dict[str, str]:
         return self.model_dump(exclude=set(Paging.model_fields), exclude_none=True)

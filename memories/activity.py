@@ -16,7 +16,7 @@ from pydantic import StringConstraints
 from accounts.access import Scope
 from memories.embedding import backfill
 from memories.embedding.backfill import find_job
-from memories.filters import Given
+from memories.filters import NotEmpty
 from memories.learning import follow_up
 from memories.models import Job
 from memories.paging import Order, Page, name_of_list, page_of, part_of_list
@@ -51,8 +51,8 @@ LOST = "The worker ended again and again while doing this, so it was given up."
 class JobFilters(Input):
     """Leaving one out means any."""
 
-    state: Annotated[Job.State | None, Given] = None
-    kind: Annotated[Annotated[Text, StringConstraints(max_length=40)] | None, Given] = None
+    state: Annotated[Job.State | None, NotEmpty] = None
+    kind: Annotated[Annotated[Text, StringConstraints(max_length=40)] | None, NotEmpty] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from accounts.access import Scope
 from memories.draft import Name
-from memories.filters import Given
+from memories.filters import NotEmpty
 from memories.models import AuditEntry
 from memories.paging import Order, name_of_list, part_of_list
 from memories.transfer.formats.table import harmless
@@ -35,11 +35,11 @@ Format = Literal["csv", "jsonl"]
 class AuditFilters(Input):
     """Every filter narrows; leaving one out means any."""
 
-    actor: Annotated[Name | None, Given] = None
-    action: Annotated[Annotated[Text, StringConstraints(max_length=40)] | None, Given] = None
-    memory_id: Annotated[UUID | None, Given] = None
-    created_after: Annotated[Moment | None, Given] = None
-    created_before: Annotated[Moment | None, Given] = None
+    actor: Annotated[Name | None, NotEmpty] = None
+    action: Annotated[Annotated[Text, StringConstraints(max_length=40)] | None, NotEmpty] = None
+    memory_id: Annotated[UUID | None, NotEmpty] = None
+    created_after: Annotated[Moment | None, NotEmpty] = None
+    created_before: Annotated[Moment | None, NotEmpty] = None
 
 
 @dataclass(frozen=True, slots=True)

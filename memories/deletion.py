@@ -1,7 +1,7 @@
 """Deleting memories for good: the rows, their versions, chunks, vectors and attachments, in one transaction.
 
-With them go the words that only they said. What stays is a line in the audit log with ids, actor and time, and ids and
-numbers in the recall log, which never has a text.
+Frequencies of words that only they contained go too. What stays is a line in the audit log with ids, actor and time,
+and ids and numbers in the recall log, which never contains text.
 """
 
 from collections.abc import Sequence
@@ -35,20 +35,20 @@ def delete_memory(scope: Scope, raw_id: object) -> Receipt:
 
 
 def delete_memories(scope: Scope, ids: Sequence[UUID], *, action: str = "deleted") -> Receipt:
-    """Exactly these; when one of them is not there, nothing is deleted."""
+    """Delete exactly these memories; if one of them does not exist, delete nothing."""
     scope.require_write()
     wanted = sorted(set(ids))
     with transaction.atomic():
         rows = readable(scope).filter(id__in=wanted).order_by("id").select_for_update()
-        there = list(rows.values_list("id", flat=True))
-        if there != wanted:
-            missing = len(wanted) - len(there)
+        found = list(rows.values_list("id", flat=True))
+        if found != wanted:
+            missing = len(wanted) - len(found)
             raise NotFound(f"{missing} of {len(wanted)} memories are not in this instance. Nothing was deleted.")
         return _delete(scope, wanted, action=action)
 
 
 def delete_key(scope: Scope, key: str, *, owner: str = "") -> Receipt:
-    """What is saved under a key of an end user, or of none, and what was saved under it before."""
+    """Delete what is saved under this key of an owner (or of none), including what it superseded."""
     scope.require_write()
     ids = list(readable(scope).filter(key=key, owner=owner).values_list("id", flat=True)) if key else []
     if not ids:
@@ -57,18 +57,18 @@ def delete_key(scope: Scope, key: str, *, owner: str = "") -> Receipt:
 
 
 def delete_matching(scope: Scope, filters: Filters, *, expected: int) -> Receipt:
-    """What matches now, if it is still as many as the caller saw."""
+    """Delete what matches the filters now, if the number is still the one that the caller saw."""
     scope.require_write()
     with transaction.atomic():
         rows = matching(scope, filters).order_by("id").select_for_update()
         ids = list(rows.values_list("id", flat=True))
         if len(ids) != expected:
-            raise not_as_many(len(ids), expected, "Nothing was deleted.")
+            raise stale_expectation(len(ids), expected, "Nothing was deleted.")
         return _delete(scope, ids)
 
 
-def not_as_many(matching: int, expected: int, outcome: str) -> Conflict:
-    """As the caller saw."""
+def stale_expectation(matching: int, expected: int, outcome: str) -> Conflict:
+    """The number of matching memories has changed since the caller saw it."""
     matches = "1 memory matches" if matching == 1 else f"{matching:,} memories match"
     return Conflict(
         f"{matches} now, not {expected:,}. {outcome}", code="stale_expectation", extra={"matching": matching}
@@ -76,7 +76,7 @@ def not_as_many(matching: int, expected: int, outcome: str) -> Conflict:
 
 
 def purge_expired(scope: Scope) -> Receipt:
-    """What has expired, and so is out of everybody's reach already."""
+    """Delete expired memories; nobody could read them any more."""
     with transaction.atomic():
         rows = Memory.objects.filter(IS_EXPIRED, instance=scope.instance)
         ids = list(rows.order_by("id").select_for_update(skip_locked=True).values_list("id", flat=True))
@@ -95,12 +95,13 @@ SELECT (SELECT count(*) FROM memories_memoryversion WHERE instance_id = %(instan
 
 
 def parts_of(scope: Scope, ids: Sequence[UUID]) -> Receipt:
-    """What deleting these would remove."""
+    """What deleting these memories would remove."""
     return _parts(scope, ids)[0]
 
 
 def _parts(scope: Scope, ids: Sequence[UUID]) -> tuple[Receipt, list[str]]:
-    """One array parameter, not one parameter per id: there may be hundreds of thousands."""
+    """What belongs to these memories, and the paths of their files. There may be hundreds of thousands of ids, so they
+    are passed as one array."""
     with connection.cursor() as cursor:
         cursor.execute(PARTS, {"instance": scope.instance.id, "ids": list(ids)})
         versions, chunks, embeddings, paths = cursor.fetchone()
@@ -108,7 +109,7 @@ def _parts(scope: Scope, ids: Sequence[UUID]) -> tuple[Receipt, list[str]]:
 
 
 def erase(scope: Scope, ids: list[UUID]) -> Receipt:
-    """Remove these rows with all that is theirs; whoever asks for it writes the line in the audit log."""
+    """Delete these memories with everything that belongs to them. The caller writes the audit log."""
     receipt, paths = _parts(scope, ids)
     forget_words(scope, ids)
     with connection.cursor() as cursor:
@@ -125,13 +126,13 @@ def _delete(scope: Scope, ids: list[UUID], *, action: str = "deleted") -> Receip
 
 
 def files_of(scope: Scope) -> list[str]:
-    """All files of the instance: attachments, and what was uploaded and is not imported yet."""
+    """The paths of all files of the instance: attachments, and uploads that are not imported yet."""
     attached = Attachment.objects.filter(instance=scope.instance).values_list("path", flat=True)
     uploaded = Job.objects.filter(instance=scope.instance, payload__path__gt="").values_list("payload__path", flat=True)
     return [*attached, *uploaded]
 
 
 def remove_files(paths: Sequence[str]) -> None:
-    """After the transaction: a file cannot be brought back when it fails."""
+    """Call it after the commit, because a rollback cannot bring files back."""
     for path in paths:
         default_storage.delete(path)

@@ -1,4 +1,4 @@
-"""A memory as somebody writes it: what may be said, its limits, and the words accepted for it."""
+"""The input for a new or changed memory: its fields, their limits, and the aliases of categories and roles."""
 
 import json
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def _tidy_tags(tags: list[str]) -> list[str]:
 
 
 def _storable(evidence: dict[str, Any]) -> dict[str, Any]:
-    """What PostgreSQL can keep as JSON and every reader can parse again."""
+    """Refuse what PostgreSQL cannot store as JSON or what other JSON parsers cannot read."""
     for text in _texts_in(evidence, depth=0):
         no_nul(text)
     try:
@@ -84,14 +84,14 @@ def _text(word: object) -> str:
 
 
 def _in_the_future(moment: datetime) -> datetime:
-    """Refuse a moment that has passed, because nobody could read a memory that is answered as saved."""
+    """Refuse a time in the past: the memory would be reported as saved, but nobody could read it."""
     if moment <= timezone.now():
         raise ValueError("This is in the past.")
     return moment
 
 
 def _no_credential(key: str) -> str:
-    """What is replaced in a text would make one key of two."""
+    """Refuse credentials instead of replacing them, because two keys would become the same one."""
     if found := scrub(key)[1]:
         raise ValueError(f"This looks like a credential ({found[0]}), which is no name for a memory.")
     return key
@@ -122,7 +122,7 @@ Ids = Annotated[list[UUID], Field(max_length=100)]
 class MemoryDraft(Input):
     """A new memory. `kind` is accepted for `category`, `type` for `role`."""
 
-    # Lists and documents are made by factories: of a default, pydantic makes a deep copy for each of a million rows.
+    # Factories, because pydantic deep-copies a mutable default for every row, and an import may have a million.
     content: Content
     category: CategoryWord = Category.GENERAL
     role: RoleWord = Role.CONTEXT
@@ -146,8 +146,8 @@ class MemoryDraft(Input):
 
     @model_validator(mode="before")
     @classmethod
-    def _other_words(cls, data: Any) -> Any:
-        """Null is nothing, wherever nothing is a value."""
+    def _resolve_aliases(cls, data: Any) -> Any:
+        """Also treat null as left out, in fields that can be empty."""
         if not isinstance(data, dict):
             return data
         return resolve_words({k: v for k, v in data.items() if v is not None or snake_name(k) not in EMPTY})
@@ -160,7 +160,7 @@ class MemoryDraft(Input):
         return owner
 
 
-# What every memory has: it may be changed, but not be taken away.
+# A memory always has these: they can be changed, but not removed.
 NEVER_NULL = ("content", "category", "role", "importance", "confidence", "pinned", "visibility")
 
 
@@ -190,8 +190,8 @@ class MemoryChanges(Input):
 
     @model_validator(mode="before")
     @classmethod
-    def _other_words(cls, data: Any) -> Any:
-        """Null takes a value away."""
+    def _resolve_aliases(cls, data: Any) -> Any:
+        """Also replace null by the field's empty value."""
         if not isinstance(data, dict):
             return data
         return resolve_words({k: EMPTY.get(snake_name(k)) if v is None else v for k, v in data.items()})
@@ -199,11 +199,11 @@ class MemoryChanges(Input):
     _not_null = field_validator(*NEVER_NULL, mode="before")(not_null)
 
     def changed_fields(self) -> dict[str, Any]:
-        """The columns to write. Null clears a link or a date."""
+        """The columns to write; None clears a link or a date."""
         return {name: getattr(self, name) for name in self.model_fields_set - {"supersede_reason"}}
 
 
-# What these are when nothing is said; others cannot be nothing, or are null then.
+# The empty values of these fields. All other fields are required or nullable.
 EMPTY: dict[str, Any] = {
     **dict.fromkeys(("key", "summary", "owner", "channel"), ""),
     **{"tags": [], "source_message_ids": [], "evidence": {}},
@@ -211,7 +211,7 @@ EMPTY: dict[str, Any] = {
 
 
 def resolve_words(data: dict[str, Any]) -> Any:
-    """Accept the other names of fields, and let a category that implies a role bring it along."""
+    """Rename `kind` and `type` to `category` and `role`, and add the role that a category alias implies."""
     for other, name in (("kind", "category"), ("type", "role")):
         if other in data:
             if name in data:
@@ -221,11 +221,11 @@ def resolve_words(data: dict[str, Any]) -> Any:
 
 
 def with_role_of_category(data: Any) -> Any:
-    """Of a note about a skill, for example, that it is a lesson."""
+    """Add the role that a category alias implies: `skill-note` is a lesson."""
     if not isinstance(data, dict) or not isinstance(data.get("category"), str) or "role" in data:
         return data
     try:
         role = category_named(data["category"])[1]
     except ValueError:
-        return data  # the field itself will say what is wrong
+        return data  # the validator of the field reports it
     return {**data, "role": role} if role else data

@@ -1,4 +1,4 @@
-"""Which memories: the filters of the list, of search, of bulk actions and of exports, under their public names."""
+"""Filters for memories: the same ones for lists, search, bulk actions and exports, under their public names."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -23,7 +23,7 @@ def _empty_is_none(value: object) -> object:
 
 
 def _not_empty(value: object) -> object:
-    """A variable that nobody has set must not mean "any", least of all where something is deleted."""
+    """Refuse an empty value: an unset variable in somebody's script must not mean "any", least of all in a delete."""
     if value is None or value == [] or (isinstance(value, str) and not value.strip()):
         raise ValueError("This may not be empty. Leave the filter out to mean any.")
     return value
@@ -33,54 +33,54 @@ def _several(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-# For pages, whose forms send every field.
-Unset = BeforeValidator(_empty_is_none)
-Given = BeforeValidator(_not_empty)
+# For forms, which send every field, also the empty ones.
+EmptyIsNone = BeforeValidator(_empty_is_none)
+NotEmpty = BeforeValidator(_not_empty)
 Label = Annotated[Text, StringConstraints(max_length=32)]
 
 
 class Filters(Input):
-    """Every filter narrows; leaving one out means any. What else a query asks for is no filter."""
+    """Every filter narrows the result; leaving one out means any."""
 
     model_config = ConfigDict(json_schema_extra=never_null())
 
-    category: Annotated[CategoryWord | None, Given] = None
-    role: Annotated[RoleWord | None, Given] = None
+    category: Annotated[CategoryWord | None, NotEmpty] = None
+    role: Annotated[RoleWord | None, NotEmpty] = None
     tag: Annotated[
-        list[Annotated[Tag, Given]], BeforeValidator(_several), Given, Field(min_length=1, max_length=10)
+        list[Annotated[Tag, NotEmpty]], BeforeValidator(_several), NotEmpty, Field(min_length=1, max_length=10)
     ] = []
-    source: Annotated[Label | None, Given] = None
-    owner: Annotated[Name | None, Given] = None
-    visibility: Annotated[Visibility | None, Given] = None
-    pinned: Annotated[bool | None, Given] = None
-    min_importance: Annotated[Importance | None, Given] = None
-    created_after: Annotated[Moment | None, Given] = None
-    created_before: Annotated[Moment | None, Given] = None
-    occurred_after: Annotated[Moment | None, Given] = None
-    occurred_before: Annotated[Moment | None, Given] = None
-    conversation_id: Annotated[UUID | None, Given] = None
-    embedding: Annotated[EmbeddingState | None, Given] = None
-    include_superseded: Annotated[bool | None, Given] = None
+    source: Annotated[Label | None, NotEmpty] = None
+    owner: Annotated[Name | None, NotEmpty] = None
+    visibility: Annotated[Visibility | None, NotEmpty] = None
+    pinned: Annotated[bool | None, NotEmpty] = None
+    min_importance: Annotated[Importance | None, NotEmpty] = None
+    created_after: Annotated[Moment | None, NotEmpty] = None
+    created_before: Annotated[Moment | None, NotEmpty] = None
+    occurred_after: Annotated[Moment | None, NotEmpty] = None
+    occurred_before: Annotated[Moment | None, NotEmpty] = None
+    conversation_id: Annotated[UUID | None, NotEmpty] = None
+    embedding: Annotated[EmbeddingState | None, NotEmpty] = None
+    include_superseded: Annotated[bool | None, NotEmpty] = None
 
     @model_validator(mode="before")
     @classmethod
-    def _other_words(cls, data: Any) -> Any:
+    def _resolve_aliases(cls, data: Any) -> Any:
         return with_role_of_category(data)
 
     def narrowing(self) -> dict[str, Any]:
         """The filters that are set, by public name, as they are written in a query string."""
-        given = self.model_fields_set & Filters.model_fields.keys()
-        shown = self.model_dump(by_alias=True, mode="json", include=given, exclude_defaults=True) if given else {}
-        return {name: value for name, value in shown.items() if value not in (None, [], "")}
+        sent = self.model_fields_set & Filters.model_fields.keys()
+        values = self.model_dump(by_alias=True, mode="json", include=sent, exclude_defaults=True) if sent else {}
+        return {name: value for name, value in values.items() if value not in (None, [], "")}
 
 
 def readable(scope: Scope) -> QuerySet[Memory]:
-    """Everything of the instance this actor may read by id: also what is superseded or waits for review."""
+    """All memories of the instance that this actor may read by id, including superseded and unreviewed ones."""
     return unexpired(once_readable(scope))
 
 
 def once_readable(scope: Scope) -> QuerySet[Memory]:
-    """Also what has expired and is not purged yet, to say so of it; nobody reads its text any more."""
+    """The same with expired memories that are not purged yet. Only to say that they expired: never show their text."""
     return _once_readable(scope.instance.id, scope.private_memories_of)
 
 
@@ -90,7 +90,7 @@ def _once_readable(instance: Any, owner: Any) -> QuerySet[Memory]:
 
 
 def may_read(scope: Scope, memory: Memory) -> bool:
-    """The same of one that has not expired, without asking the database."""
+    """Whether `readable` has this memory, without a query; assumes that it has not expired."""
     owner = scope.private_memories_of
     return memory.visibility != Visibility.PRIVATE or owner is None or memory.owner == owner
 
@@ -100,18 +100,18 @@ def unexpired(rows: QuerySet[Memory]) -> QuerySet[Memory]:
 
 
 def matching(scope: Scope, filters: Filters) -> QuerySet[Memory]:
-    """The memories the filters leave, in no particular order."""
-    asked = _lookups(filters)
-    return _matching(scope.instance.id, scope.private_memories_of, asked, bool(filters.include_superseded))
+    """The memories that match the filters, in no particular order."""
+    lookups = _lookups(filters)
+    return _matching(scope.instance.id, scope.private_memories_of, lookups, bool(filters.include_superseded))
 
 
-def _matching(instance: Any, owner: Any, asked: Mapping[str, Any], superseded: bool) -> QuerySet[Memory]:
-    shown = LISTED | Q(status=Status.SUPERSEDED) if superseded else LISTED
-    return unexpired(_once_readable(instance, owner)).filter(shown).filter(_conditions(asked))
+def _matching(instance: Any, owner: Any, lookups: Mapping[str, Any], superseded: bool) -> QuerySet[Memory]:
+    visible = LISTED | Q(status=Status.SUPERSEDED) if superseded else LISTED
+    return unexpired(_once_readable(instance, owner)).filter(visible).filter(_conditions(lookups))
 
 
 def as_sql(rows: QuerySet[Memory, Any], parameters: dict[str, Any], *, prefix: str = "filter") -> str:
-    """These rows as a part of a larger statement, so that all reads agree; values join its parameters."""
+    """The queryset as SQL for a larger statement; adds its values to that statement's named parameters."""
     sql, values = rows.query.sql_with_params()
     for n, value in enumerate(values):
         sql = sql.replace("%s", f"%({prefix}{n})s", 1)
@@ -120,27 +120,27 @@ def as_sql(rows: QuerySet[Memory, Any], parameters: dict[str, Any], *, prefix: s
 
 
 def matching_sql(scope: Scope, filters: Filters, parameters: dict[str, Any]) -> str:
-    """What `matching` leaves, for a statement that has `instance` and `reader` among its parameters.
+    """`matching` as SQL, for a statement that has `instance` and `reader` among its parameters.
 
-    Django takes longer to write this than PostgreSQL to answer, so it is written once for the same kinds of filters.
+    Django takes longer to compile this than PostgreSQL to run it, so the SQL is cached for each combination of filters.
     """
-    asked = _lookups(filters)
-    kinds = tuple((name, value if name in SPELT_OUT else None) for name, value in asked.items())
-    sql, constants = _composed(kinds, scope.private_memories_of is not None, bool(filters.include_superseded))
-    parameters |= constants | {f"filter_{name}": value for name, value in asked.items()}
+    lookups = _lookups(filters)
+    shape = tuple((name, value if name in SPELT_OUT else None) for name, value in lookups.items())
+    sql, constants = _compiled(shape, scope.private_memories_of is not None, bool(filters.include_superseded))
+    parameters |= constants | {f"filter_{name}": value for name, value in lookups.items()}
     return sql
 
 
 @lru_cache(maxsize=512)
-def _composed(kinds: tuple[tuple[str, Any], ...], has_reader: bool, superseded: bool) -> tuple[str, dict[str, Any]]:
-    asked = {name: Parameter(f"filter_{name}") if value is None else value for name, value in kinds}
-    rows = _matching(Parameter("instance"), Parameter("reader") if has_reader else None, asked, superseded)
+def _compiled(shape: tuple[tuple[str, Any], ...], has_reader: bool, superseded: bool) -> tuple[str, dict[str, Any]]:
+    lookups = {name: Parameter(f"filter_{name}") if value is None else value for name, value in shape}
+    rows = _matching(Parameter("instance"), Parameter("reader") if has_reader else None, lookups, superseded)
     constants: dict[str, Any] = {}
     return as_sql(rows.order_by().values("id"), constants), constants
 
 
 class Parameter(Expression):
-    """A value that the statement is given by this name when it is run."""
+    """A named parameter, whose value is passed when the statement is executed."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ class Parameter(Expression):
 
 
 def spelt_out(condition: str) -> RawSQL:
-    """The condition of a partial index as a literal: with a parameter a generic plan could not use the index."""
+    """The condition of a partial index as literal SQL, because a generic plan cannot match it with parameters."""
     return RawSQL(condition, (), output_field=BooleanField())  # noqa: S611
 
 
@@ -159,7 +159,7 @@ HAS_TAGS = spelt_out("NOT tags = '{}'::character varying(64)[]")
 HAS_OWNER = spelt_out("NOT owner = ''")
 IS_PRIVATE = spelt_out("visibility = 'private'")
 IS_NOT_EMBEDDED = spelt_out("NOT embedding = 'ready'")
-# Values that decide which of them hold.
+# Filters whose value decides which of these conditions apply, so the value is part of the cached SQL.
 SPELT_OUT = {"visibility", "pinned", "embedding"}
 
 
@@ -168,9 +168,9 @@ def conditions(filters: Filters) -> Q:
 
 
 def _lookups(filters: Filters) -> dict[str, Any]:
-    """The filters that are set, as Django asks for them."""
+    """The filters that are set, as Django lookups."""
     after, before = filters.created_after, filters.created_before
-    asked: dict[str, Any] = {
+    lookups: dict[str, Any] = {
         "category": filters.category and str(filters.category),
         "role": filters.role and str(filters.role),
         "source": filters.source,
@@ -184,23 +184,23 @@ def _lookups(filters: Filters) -> dict[str, Any]:
         # Ids sort by creation time, so these two ranges are served by the primary key.
         "id__gte": first_id_at(after) if after else None,
         "id__lt": first_id_at(max(before, EPOCH + MILLISECOND)) if before else None,
-        # An import may bring older memories than ids can tell: they all have the first millisecond.
+        # Imported memories may be older than an id can express; their ids all have the first millisecond.
         "created_at__gte": after if after and after <= EPOCH else None,
         "created_at__lt": before if before and before <= EPOCH else None,
         "occurred_at__gte": filters.occurred_after,
         "occurred_at__lt": filters.occurred_before,
     }
-    return {name: value for name, value in asked.items() if value is not None}
+    return {name: value for name, value in lookups.items() if value is not None}
 
 
-def _conditions(asked: Mapping[str, Any]) -> Q:
-    condition = Q(**asked)
-    if "owner" in asked:
+def _conditions(lookups: Mapping[str, Any]) -> Q:
+    condition = Q(**lookups)
+    if "owner" in lookups:
         condition &= Q(HAS_OWNER)
-    if "tags__contains" in asked:
+    if "tags__contains" in lookups:
         condition &= Q(HAS_TAGS)
-    if asked.get("visibility") == Visibility.PRIVATE:
+    if lookups.get("visibility") == Visibility.PRIVATE:
         condition &= Q(IS_PRIVATE)
-    if asked.get("embedding") in (EmbeddingState.PENDING, EmbeddingState.FAILED):
+    if lookups.get("embedding") in (EmbeddingState.PENDING, EmbeddingState.FAILED):
         condition &= Q(IS_NOT_EMBEDDED)
     return condition

@@ -1,6 +1,6 @@
-"""Writing memories: save, change, restore. Each function is one transaction and raises when it cannot do all of it.
+"""Writing memories: save, change, restore. Each function is one transaction that does everything or raises.
 
-Nothing is overwritten without a trace: a change of what a memory says leaves a version with reason and actor.
+Nothing is overwritten without a trace: a change of the text leaves a version with reason and actor.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ def find_memory(scope: Scope, raw_id: object) -> Memory:
 
 
 def save(scope: Scope, draft: MemoryDraft) -> Saved:
-    """A new memory, or what `dedupe` asks for when its key is taken."""
+    """Store a new memory. If its key is taken, `dedupe` decides what happens."""
     scope.require_write()
     links.check(scope, [draft])
     memory, redacted = build(scope, draft)
@@ -60,7 +60,7 @@ def save(scope: Scope, draft: MemoryDraft) -> Saved:
                 return _save(scope, draft, memory, redacted)
         except IntegrityError as error:
             links.check(scope, [draft])
-            # Somebody saved the same key between our look and our insert: look again, theirs is there now.
+            # Somebody saved the same key after we looked for it. The next attempt finds that memory.
             if KEY_TAKEN not in str(error) or attempt == 3:
                 raise
     raise AssertionError("unreachable")
@@ -79,13 +79,13 @@ def _save(scope: Scope, draft: MemoryDraft, memory: Memory, redacted: list[str])
             code="key_taken",
             extra={"memory": holder},
         )
-    given_reason, in_reason = scrub(draft.supersede_reason)
-    reason, redacted = given_reason or "saved again under the same key", [*redacted, *in_reason]
+    scrubbed, redacted_in_reason = scrub(draft.supersede_reason)
+    reason, redacted = scrubbed or "saved again under the same key", [*redacted, *redacted_in_reason]
     if draft.dedupe == "create":
         _supersede(scope, holder, memory, reason)
         return Saved(memory, "created", redacted)
-    given = draft.model_fields_set - {"dedupe", "supersede_reason", "source", "key", "owner"}
-    fields = {name: getattr(memory, name) for name in given}
+    sent = draft.model_fields_set - {"dedupe", "supersede_reason", "source", "key", "owner"}
+    fields = {name: getattr(memory, name) for name in sent}
     apply(scope, holder, fields, Cause(reason))
     return Saved(holder, "updated", redacted)
 
@@ -99,7 +99,7 @@ def _supersede(scope: Scope, old: Memory, new: Memory, reason: str) -> None:
 
 
 def insert(scope: Scope, memories: Sequence[Memory]) -> None:
-    """Part of the caller's transaction."""
+    """Insert memories with their chunks and an audit entry, inside the caller's transaction."""
     indexing.place_in_conversations(scope, memories)
     write = insert_one if len(memories) == 1 else insert_many
     write(
@@ -114,14 +114,14 @@ def insert(scope: Scope, memories: Sequence[Memory]) -> None:
 def save_many(
     scope: Scope, drafts: Sequence[MemoryDraft], *, written_at: Sequence[datetime] | None = None
 ) -> list[Saved]:
-    """All of them or none. `written_at` dates each of them, for what was remembered before it came here."""
+    """Store all of them or none. `written_at` is when each one was first remembered, if that was before now."""
     scope.require_write()
     links.check(scope, drafts, in_list=True)
     moments = written_at if written_at is not None else [None] * len(drafts)
     built = [build(scope, draft, moment) for draft, moment in zip(drafts, moments, strict=True)]
     try:
         with transaction.atomic():
-            # In the same order whoever sends them, or two lists of the same keys would wait for each other.
+            # Always in the same order: two requests with the same keys would deadlock otherwise.
             in_order = sorted((memory for memory, _ in built), key=lambda memory: (memory.owner, memory.key))
             expiry.release_keys(scope, [memory.key for memory in in_order])
             insert(scope, in_order)
@@ -134,7 +134,7 @@ def save_many(
 
 
 def change(scope: Scope, raw_id: object, changes: MemoryChanges, *, seen: datetime | None = None) -> Memory:
-    """Correct a memory. With `seen`, the `updated_at` its writer was looking at, only if it still says that."""
+    """Correct a memory. `seen` is the `updated_at` its writer saw: if it has changed since, this raises."""
     scope.require_write()
     fields = changes.changed_fields()
     links.check_fields(scope, fields)
@@ -156,10 +156,10 @@ def change(scope: Scope, raw_id: object, changes: MemoryChanges, *, seen: dateti
 
 
 def restore(scope: Scope, raw_id: object, number: int | None = None) -> Memory:
-    """Say again what version `number` said; what the memory says now becomes a version itself.
+    """Bring back the text of version `number`; the current text becomes a version itself.
 
-    A superseded memory is used again, without its key if another one has that now; without a number it says what it
-    said last.
+    A superseded memory becomes active again, without its key if another memory has that key now. Without a number it
+    keeps its current text.
     """
     scope.require_write()
     with transaction.atomic():
@@ -182,9 +182,9 @@ def _use_again(scope: Scope, memory: Memory) -> None:
         "updated_at": timezone.now(),
         "embedding": memory.embedding if indexing.has_all_vectors(scope, memory) else EmbeddingState.PENDING,
     }
-    if not _written(memory, fields):
+    if not _update_unless_key_taken(memory, fields):
         fields["key"] = ""
-        _written(memory, fields)
+        _update_unless_key_taken(memory, fields)
     for name, value in fields.items():
         setattr(memory, name, value)
     indexing.show(scope, memory)
@@ -194,8 +194,8 @@ def _use_again(scope: Scope, memory: Memory) -> None:
     audit.record(scope, "used_again", [memory.id], **({"fields": ["key"]} if "key" in fields else {}))
 
 
-def _written(memory: Memory, fields: dict[str, Any]) -> bool:
-    """False when another memory has its key."""
+def _update_unless_key_taken(memory: Memory, fields: dict[str, Any]) -> bool:
+    """Return False if another memory has the key."""
     try:
         with transaction.atomic():
             Memory.objects.filter(pk=memory.pk).update(**fields)
@@ -215,8 +215,10 @@ def _restore_version(scope: Scope, memory: Memory, number: int) -> None:
 
 
 def apply(scope: Scope, memory: Memory, fields: dict[str, Any], cause: Cause, *, log: bool = True) -> bool:
-    """Write what differs, and keep what it said before; False when nothing differs. Part of the caller's transaction,
-    which holds the memory's row."""
+    """Write the fields that differ and keep the old text as a version. Return False if nothing differs.
+
+    The caller's transaction must hold a lock on the memory's row.
+    """
     fields = _with_summary(memory, fields)
     differing = {name: value for name, value in fields.items() if getattr(memory, name) != value}
     if not differing:
@@ -241,14 +243,15 @@ def apply(scope: Scope, memory: Memory, fields: dict[str, Any], cause: Cause, *,
 
 
 def _with_summary(memory: Memory, fields: dict[str, Any]) -> dict[str, Any]:
-    """A summary is of one text, in whose place recall may give it: with another it goes, unless one is sent along."""
-    says_something_else = fields.get("content", memory.content) != memory.content
-    return {"summary": ""} | fields if memory.summary and says_something_else else fields
+    """Clear the summary if the content changes and no new summary is sent: recall may use it in place of the text."""
+    content_changes = fields.get("content", memory.content) != memory.content
+    return {"summary": ""} | fields if memory.summary and content_changes else fields
 
 
 def build(scope: Scope, draft: MemoryDraft, written_at: datetime | None = None) -> tuple[Memory, list[str]]:
+    """The unsaved memory for a draft, and the kinds of credentials that were replaced in it."""
     now = written_at or timezone.now()
-    fields = {name: getattr(draft, name) for name in DRAFTED}
+    fields = {name: getattr(draft, name) for name in DRAFT_COLUMNS}
     redacted = scrub_fields(fields)
     fields |= {
         "instance_id": scope.instance.id,
@@ -259,19 +262,19 @@ def build(scope: Scope, draft: MemoryDraft, written_at: datetime | None = None) 
         "updated_at": now,
         "last_seen_at": now,
     }
-    return new(fields), redacted
+    return new_memory(fields), redacted
 
 
-def new(fields: dict[str, Any]) -> Memory:
-    """A memory that is not stored yet, from the columns of a draft and what else is known about it."""
-    return filled(Memory, _BLANK | fields)
+def new_memory(fields: dict[str, Any]) -> Memory:
+    """An unsaved memory: these fields, and defaults for all other columns."""
+    return filled(Memory, _DEFAULTS | fields)
 
 
-# Lists and documents are never taken from here: a draft has them all.
-_BLANK: dict[str, Any] = {
+# Shared by all new memories. Mutable defaults (tags, evidence) do no harm here: every draft sets them.
+_DEFAULTS: dict[str, Any] = {
     column.attname: column.get_default() for column in Memory._meta.concrete_fields if not column.generated
 }
-DRAFTED = tuple(name for name in MemoryDraft.model_fields if name not in {"dedupe", "supersede_reason", "source"})
+DRAFT_COLUMNS = tuple(name for name in MemoryDraft.model_fields if name not in {"dedupe", "supersede_reason", "source"})
 
 
 def content_hash(content: str) -> bytes:
@@ -284,7 +287,7 @@ def credentials_in(changes: MemoryChanges) -> list[str]:
 
 
 def scrub_fields(fields: dict[str, Any]) -> list[str]:
-    """Replace the credentials in these columns, and say of which kinds they were."""
+    """Replace the credentials in these fields, in place, and return their kinds."""
     redacted: list[str] = []
     for name in SCRUBBED:
         if fields.get(name):
@@ -293,21 +296,21 @@ def scrub_fields(fields: dict[str, Any]) -> list[str]:
     return redacted
 
 
-# With the condition of the index as literals: a generic plan could not use it otherwise.
-HOLDER = f"""
+# Repeats the condition of the partial index as literals, because a generic plan cannot match it with parameters.
+KEY_HOLDER = f"""
 SELECT {columns_of(Memory, "m")} FROM memories_memory m
 WHERE instance_id = %s AND owner = %s AND key = %s AND status = 'active' AND NOT key = '' FOR UPDATE
 """
 
 
 def _holder_of_key(scope: Scope, memory: Memory) -> Memory | None:
-    # Not only the row: while it is being superseded, its successor is not there to be locked yet.
+    # A row lock is not enough: while the holder is being superseded, there is no row of its successor to lock yet.
     wait_for_turn(f"key {scope.instance.id} {memory.owner} {memory.key}")
     wanted = (scope.instance.id, memory.owner, memory.key)
-    found = rows_found(Memory, HOLDER, wanted)
+    found = rows_found(Memory, KEY_HOLDER, wanted)
     if found and found[0].expires_at:
         expiry.release_keys(scope, [memory.key])
-        found = rows_found(Memory, HOLDER, wanted)
+        found = rows_found(Memory, KEY_HOLDER, wanted)
     return found[0] if found else None
 
 
@@ -319,5 +322,5 @@ def _locked_one(scope: Scope, raw_id: object) -> Memory:
 
 
 def locked(scope: Scope, ids: Sequence[UUID]) -> QuerySet[Memory]:
-    """In the order of their ids, so that two bulk changes cannot wait for each other."""
+    """Lock these rows in the order of their ids, so that two bulk changes cannot deadlock."""
     return readable(scope).filter(id__in=ids).order_by("id").select_for_update()

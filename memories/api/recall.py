@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from accounts.api_authentication import open_named
 from memories.audit import note_private_reads
 from memories.draft import Name
-from memories.filters import Given
+from memories.filters import NotEmpty
 from memories.paging import Order, name_of_list, part_of_list
 from memories.recall.log import account_in, find_recall, recalls_of
 from memories.recall.presenting import (
@@ -37,9 +37,9 @@ NEWEST = Order(("id",))
 class RecallsQuery(Paging):
     """Every filter narrows: one end user, one conversation, or the recalls that gave one memory."""
 
-    user_id: Annotated[Name | None, Given] = None
-    conversation_id: Annotated[UUID | None, Given] = None
-    memory_id: Annotated[UUID | None, Given] = None
+    user_id: Annotated[Name | None, NotEmpty] = None
+    conversation_id: Annotated[UUID | None, NotEmpty] = None
+    memory_id: Annotated[UUID | None, NotEmpty] = None
 
     def filters(self) -> dict[str, Any]:
         return self.model_dump(exclude=set(Paging.model_fields), exclude_none=True)

@@ -24,7 +24,7 @@ from memories import audit, expiry, indexing
 from memories.embedding.backfill import embed_soon
 from memories.inserting import insert_many, new_rows
 from memories.models import Memory
-from memories.store import content_hash, new, scrub_fields
+from memories.store import content_hash, new_memory, scrub_fields
 from memories.transfer import versions
 from memories.transfer.formats.detecting import Format
 from memories.transfer.formats.reading import Row, found_format, rows_of
@@ -187,7 +187,7 @@ def _candidate(scope: Scope, line: int, draft: ImportedMemory, report: Report, s
         "updated_at": draft.updated_at or created,
         "last_seen_at": started,
     }
-    return Candidate(line, draft, new(fields), id is not None, (fields["content_hash"], draft.owner))
+    return Candidate(line, draft, new_memory(fields), id is not None, (fields["content_hash"], draft.owner))
 
 
 def _own_id(draft: ImportedMemory) -> UUID | None:

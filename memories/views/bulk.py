@@ -13,7 +13,7 @@ from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, ticked
 from memories.audit import note_private_reads
 from memories.changing_many import change_many
-from memories.deletion import delete_matching, delete_memories, not_as_many, parts_of
+from memories.deletion import delete_matching, delete_memories, parts_of, stale_expectation
 from memories.draft import MemoryChanges
 from memories.filters import Filters, readable
 from memories.forms.fields import typed_tags
@@ -99,7 +99,7 @@ def _change(request: ConsoleRequest, scope: Scope, selection: Selection, action:
         fields, tags = _wanted(request, action)
         ids = _there(scope, selection)
         if selection.filters is not None and len(ids) != selection.expected:
-            raise not_as_many(len(ids), selection.expected, "Nothing was changed.")
+            raise stale_expectation(len(ids), selection.expected, "Nothing was changed.")
         changed = change_many(scope, ids, fields, **tags)
     except (Invalid, Conflict) as problem:
         messages.error(request, problem.detail)

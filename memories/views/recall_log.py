@@ -10,7 +10,7 @@ from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, render_part
 from conversations.store import conversations_by_id
 from memories.draft import Name
-from memories.filters import Unset
+from memories.filters import EmptyIsNone
 from memories.models import Recall
 from memories.paging import Order, name_of_list, part_of_list
 from memories.recall.log import recalls_of
@@ -24,8 +24,8 @@ NEWEST = Order(("id",))
 
 class LogFilters(Input):
     user_id: Name = ""
-    conversation_id: Annotated[UUID | None, Unset] = None
-    memory_id: Annotated[UUID | None, Unset] = None
+    conversation_id: Annotated[UUID | None, EmptyIsNone] = None
+    memory_id: Annotated[UUID | None, EmptyIsNone] = None
     after: Cursor = ""
 
     @property
