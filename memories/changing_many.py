@@ -1,4 +1,4 @@
-"""The same change for many memories at once, with a few statements for all of them."""
+"""Applying one change to many memories with a few statements."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,13 +9,15 @@ from django.utils import timezone
 
 from accounts.access import Scope
 from memories import audit, indexing, versions
-from memories.inserting import array_of
+from memories.inserting import array_literal
 from memories.models import MAX_TAGS, Memory
 from memories.store import locked
 from memories.versions import Cause
 from memoryconsole.errors import Invalid
 from memoryconsole.scrub import scrub_all
 
+BATCH = 500
+# Fields that are not part of the searchable text, so no chunk has to be made anew.
 SET_AT_ONCE = frozenset({"category", "role", "importance", "pinned"})
 
 
@@ -27,23 +29,23 @@ def change_many(
     add_tags: Sequence[str] = (),
     remove_tags: Sequence[str] = (),
 ) -> int:
-    """The same change for many memories, all or none; those that are like that already stay as they are."""
+    """Apply one change to all of these memories or to none; return how many were different before."""
     scope.require_write()
     add_tags = scrub_all([*add_tags])[0]
     changed: list[UUID] = []
     with transaction.atomic():
-        for start in range(0, len(ids), 500):
-            held = list(locked(scope, ids[start : start + 500]))
-            done = [*_set_all(scope, held, fields), *_tag_all(scope, held, add_tags, remove_tags)]
+        for start in range(0, len(ids), BATCH):
+            memories = list(locked(scope, ids[start : start + BATCH]))
+            done = [*_set_all(scope, memories, fields), *_tag_all(scope, memories, add_tags, remove_tags)]
             changed += dict.fromkeys(done)
         if changed:
-            named = sorted(fields) + (["tags"] if add_tags or remove_tags else [])
-            audit.record(scope, "changed", changed, fields=named)
+            names = sorted(fields) + (["tags"] if add_tags or remove_tags else [])
+            audit.record(scope, "changed", changed, fields=names)
     return len(changed)
 
 
 def _set_all(scope: Scope, memories: Sequence[Memory], fields: dict[str, Any]) -> list[UUID]:
-    """A few statements for all of them: what is set says nothing that would have to be cut into words."""
+    """Set the fields of those that differ; their ids."""
     assert fields.keys() <= SET_AT_ONCE
     differing = [memory for memory in memories if any(getattr(memory, name) != fields[name] for name in fields)]
     if not differing:
@@ -56,7 +58,7 @@ def _set_all(scope: Scope, memories: Sequence[Memory], fields: dict[str, Any]) -
 
 
 def _tag_all(scope: Scope, memories: Sequence[Memory], add: Sequence[str], remove: Sequence[str]) -> list[UUID]:
-    """As few statements, although a tag is among the words that a memory is found by. It leaves no version."""
+    """Change the tags of those that differ; their ids. Tags are searchable, so chunks change too. Leaves no version."""
     differing = []
     for memory in memories:
         tags = _tagged(memory, add, remove)
@@ -66,15 +68,19 @@ def _tag_all(scope: Scope, memories: Sequence[Memory], add: Sequence[str], remov
     if not differing:
         return []
     ids = [memory.id for memory in differing]
-    named: dict[str, Any] = {"instance": scope.instance.id, "now": timezone.now(), "ids": ids}
-    named["tags"] = [array_of(memory.tags) for memory in differing]
+    parameters: dict[str, Any] = {
+        "instance": scope.instance.id,
+        "now": timezone.now(),
+        "ids": ids,
+        "tags": [array_literal(memory.tags) for memory in differing],
+    }
     with connection.cursor() as cursor:
-        cursor.execute(SET_TAGS, named)
-    indexing.describe_again(scope, differing)
+        cursor.execute(SET_TAGS, parameters)
+    indexing.update_descriptions(scope, differing)
     return ids
 
 
-# The tags of each as text: an array of arrays has the same number of elements in every one of them.
+# Each memory's tags as text, because the inner arrays of an array of arrays must all have the same length.
 SET_TAGS = """
 UPDATE memories_memory m SET tags = new.tags::character varying[], updated_at = %(now)s
 FROM unnest(%(ids)s::uuid[], %(tags)s::text[]) AS new (id, tags)

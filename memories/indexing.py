@@ -1,7 +1,8 @@
 """Keeping chunks in step with memories, in the transaction that writes the memory.
 
-Keywords are searchable when the transaction ends. Vectors are made later by a job (`memories/embedding/backfill.py`),
-because no network call belongs into a transaction; until then the memory is `pending`.
+A memory is found by its words as soon as the transaction commits. Vectors are made later by a job
+(`memories/embedding/backfill.py`), because no network call belongs in a transaction. Until then the memory is
+`pending`.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -21,8 +22,9 @@ from memories.models import Chunk, Embedding, Memory, MemoryVersion
 from memories.vocabulary import Status
 from memoryconsole.ids import uuid7
 
-# What a chunk is made from, besides the content.
+# Fields of a memory that are in a chunk's `about`: a change updates the chunks.
 DESCRIBING = frozenset({"summary", "key", "tags", "occurred_at"})
+# Fields that are part of the embedded text: a change makes new chunks.
 EMBEDDED = frozenset({"content", "owner"})
 SEPARATORS = str.maketrans("-_:", "   ")
 MAX_LENGTH = 32_767
@@ -30,13 +32,13 @@ LANGUAGE_BATCH = 500
 
 
 def place_in_conversations(scope: Scope, memories: Sequence[Memory]) -> None:
-    """Number memories in the order they arrive in their conversation: neighbours help each other to be found."""
+    """Number memories within their conversation, because search also ranks the neighbours of a hit."""
     conversations = {memory.source_conversation_id for memory in memories if memory.source_conversation_id}
     if not conversations:
         return
-    # Whoever holds the conversation's row places the next ones: no two memories have the same place.
-    held = Conversation.objects.filter(instance=scope.instance, id__in=conversations).order_by("id")
-    list(held.select_for_update(no_key=True).values_list("id"))
+    # Lock the conversations, so that no two memories get the same position.
+    to_lock = Conversation.objects.filter(instance=scope.instance, id__in=conversations).order_by("id")
+    list(to_lock.select_for_update(no_key=True).values_list("id"))
     rows = Memory.objects.filter(instance=scope.instance, source_conversation_id__in=conversations)
     last = dict(rows.order_by().values_list("source_conversation_id").annotate(Max("conversation_position")))
     for memory in memories:
@@ -51,32 +53,32 @@ def new_chunks(scope: Scope, memories: Sequence[Memory]) -> Rows:
 
 
 def chunks_of_earlier(scope: Scope, versions: Sequence[tuple[Memory, MemoryVersion]]) -> Rows:
-    """As if these memories had said it before they were changed."""
+    """Chunks of earlier texts, as if the memories had been stored with them and changed later."""
     rows = (chunk for memory, version in versions for chunk in _chunks(scope, memory, version))
     return Rows(Chunk._meta.db_table, COLUMNS, rows)
 
 
 def index_changed(scope: Scope, memory: Memory, changed: Collection[str], version: MemoryVersion | None) -> None:
-    """After a change: new chunks for a new text, new words for a new description, nothing for anything else."""
+    """After a change: make new chunks if the embedded text changed, or only update what describes them."""
     if "source_conversation_id" in changed:
         _move(scope, memory)
     if EMBEDDED.isdisjoint(changed):
         if not DESCRIBING.isdisjoint(changed):
-            describe_again(scope, [memory])
+            update_descriptions(scope, [memory])
         return
     _retire(scope, memory, version if "content" in changed else None)
     insert_one(new_chunks(scope, [memory]))
 
 
-def describe_again(scope: Scope, memories: Sequence[Memory]) -> None:
-    """Only what is known about them changes: the pieces and their vectors stay."""
-    known = {memory.id: _about(memory, memory) for memory in memories}
-    pieces = Chunk.objects.filter(instance=scope.instance, memory_id__in=[*known], version_id__isnull=True)
+def update_descriptions(scope: Scope, memories: Sequence[Memory]) -> None:
+    """Write the chunks' `about` anew; their texts and vectors stay."""
+    abouts_by_memory = {memory.id: _about(memory, memory) for memory in memories}
+    chunks = Chunk.objects.filter(instance=scope.instance, memory_id__in=[*abouts_by_memory], version_id__isnull=True)
     ids, abouts, lengths = [], [], []
-    # In the order of their ids, as vectors are stored: who holds some of them must not wait for who holds others.
-    held = pieces.order_by("id").select_for_update(no_key=True)
-    for id, memory_id, content in held.values_list("id", "memory_id", "content"):
-        about = known[memory_id]
+    # Locked in the order of their ids, as when vectors are stored: no deadlocks.
+    locked = chunks.order_by("id").select_for_update(no_key=True)
+    for id, memory_id, content in locked.values_list("id", "memory_id", "content"):
+        about = abouts_by_memory[memory_id]
         ids.append(id)
         abouts.append(about)
         lengths.append(min(word_count(content) + word_count(about), MAX_LENGTH))
@@ -92,35 +94,39 @@ WHERE c.instance_id = %s AND c.id = new.id
 
 
 def hide(scope: Scope, memory: Memory) -> None:
-    """A superseded memory is found only when asked for."""
-    _current(scope, memory).update(live=False)
+    """After a memory is superseded: leave its chunks out of ordinary searches."""
+    _current_chunks(scope, memory).update(live=False)
     _hide_vectors(scope, memory)
 
 
 def show(scope: Scope, memory: Memory) -> None:
-    """It is not superseded any more."""
-    _current(scope, memory).update(live=True)
+    """After a superseded memory becomes active again."""
+    _current_chunks(scope, memory).update(live=True)
     with connection.cursor() as cursor:
         cursor.execute(SHOW_VECTORS, {"instance": scope.instance.id, "memory": memory.id})
 
 
 def has_all_vectors(scope: Scope, memory: Memory) -> bool:
-    """A text that was written while the memory was superseded has none."""
+    """Whether every current chunk has a vector; those written while the memory was superseded have none."""
     generation = scope.instance.embedding_generation
-    there = Embedding.objects.filter(instance=scope.instance, memory_id=memory.id, generation=generation)
-    return not _current(scope, memory).exclude(id__in=there.values("chunk_id")).exists()
+    vectors = Embedding.objects.filter(instance=scope.instance, memory_id=memory.id, generation=generation)
+    return not _current_chunks(scope, memory).exclude(id__in=vectors.values("chunk_id")).exists()
 
 
 def use_language(scope: Scope) -> None:
-    """Cut every chunk of the instance again, in the language it speaks now.
+    """Index the words of every chunk again, in the instance's current language.
 
-    Some at a time: whoever changes a memory meanwhile waits for these, not for all of them.
+    In batches, so that somebody who changes a memory meanwhile does not wait for all of them.
     """
-    named: dict[str, Any] = {"instance": scope.instance.id, "language": scope.instance.language, "most": LANGUAGE_BATCH}
+    parameters: dict[str, Any] = {
+        "instance": scope.instance.id,
+        "language": scope.instance.language,
+        "most": LANGUAGE_BATCH,
+    }
     last: UUID | None = UUID(int=0)
     with connection.cursor() as cursor:
         while last:
-            cursor.execute(USE_LANGUAGE, named | {"after": last})
+            cursor.execute(USE_LANGUAGE, parameters | {"after": last})
             last = cursor.fetchone()[0]
 
 
@@ -138,17 +144,18 @@ SELECT (array_agg(id ORDER BY id DESC))[1] FROM held
 
 
 def use_language_soon(scope: Scope) -> None:
-    """Have the worker do it; queued in the transaction that changes the language."""
+    """Queue `use_language` for the worker, in the transaction that changes the language."""
     app.configure_task("use_language", lock=f"language {scope.instance.id}").defer(instance_id=str(scope.instance.id))
 
 
 def embedded_text(who: str, content: str) -> str:
-    """Who is part of what a text means; when is not, and makes vectors worse (see docs/search.md)."""
+    """The text to make a vector of: with the speaker, but without the date, which makes vectors worse
+    (see docs/search.md)."""
     return f"{who}: {content}" if who and speaker(content) != who else undated(content)
 
 
 def text_to_embed(memory: Memory) -> str:
-    """Of a memory that is one chunk."""
+    """`embedded_text` of a memory that is short enough to be one chunk."""
     return embedded_text(_who(memory, memory), memory.content)
 
 
@@ -169,10 +176,10 @@ COLUMNS = (
 
 
 def _chunks(scope: Scope, memory: Memory, text: Memory | MemoryVersion) -> Iterator[tuple[Any, ...]]:
-    """Rows of `COLUMNS`, not objects: nobody needs them once they are stored, and making a thousand takes its time."""
+    """Rows of `COLUMNS` rather than model objects, which would be slow to make and are not needed after the insert."""
     version_id = None if text is memory else text.id
     who, about = _who(memory, text), _about(memory, text)
-    described = word_count(about) if about else 0
+    about_length = word_count(about) if about else 0
     for position, content in enumerate(split(text.content)):
         yield (
             scope.instance.id,
@@ -186,7 +193,7 @@ def _chunks(scope: Scope, memory: Memory, text: Memory | MemoryVersion) -> Itera
             content,
             about,
             sha256(embedded_text(who, content).encode()).digest(),
-            min(word_count(content) + described, MAX_LENGTH),
+            min(word_count(content) + about_length, MAX_LENGTH),
         )
 
 
@@ -205,22 +212,23 @@ def _about(memory: Memory, text: Memory | MemoryVersion) -> str:
 
 
 def _move(scope: Scope, memory: Memory) -> None:
-    """To the end of another conversation, or out of any."""
+    """Place the memory at the end of its new conversation, if it has one."""
     memory.conversation_position = 0
     place_in_conversations(scope, [memory])
     Memory.objects.filter(pk=memory.pk).update(conversation_position=memory.conversation_position)
 
 
 def _retire(scope: Scope, memory: Memory, version: MemoryVersion | None) -> None:
-    """The chunks of an earlier text go over to the version that keeps it, with their vectors."""
+    """Give the current chunks and their vectors to the version that keeps the old text; delete them without one."""
     if version is None:
-        _current(scope, memory).delete()
+        _current_chunks(scope, memory).delete()
         return
-    _current(scope, memory).update(live=False, version_id=version.id)
+    _current_chunks(scope, memory).update(live=False, version_id=version.id)
     _hide_vectors(scope, memory)
 
 
-# After the chunks, whose rows are locked then: a vector that is being stored is either seen here or comes hidden.
+# Run it after updating the chunks, whose rows are locked then: a vector that is being stored at the same time is either
+# updated here, or stored later as hidden.
 HIDE_VECTORS = """
 UPDATE memories_embedding SET live = false
 WHERE instance_id = %(instance)s AND live AND chunk_id IN (
@@ -241,6 +249,6 @@ def _hide_vectors(scope: Scope, memory: Memory) -> None:
         cursor.execute(HIDE_VECTORS, {"instance": scope.instance.id, "memory": memory.id})
 
 
-def _current(scope: Scope, memory: Memory) -> QuerySet[Chunk]:
-    """The chunks of what the memory says now, which a superseded memory has too."""
+def _current_chunks(scope: Scope, memory: Memory) -> QuerySet[Chunk]:
+    """The chunks of the current text; a superseded memory has them too."""
     return Chunk.objects.filter(instance=scope.instance, memory_id=memory.id, version_id__isnull=True)

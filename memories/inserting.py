@@ -1,8 +1,8 @@
-"""New rows, of several tables at once: one thing and what goes with it in one statement, many by COPY.
+"""Inserting rows of several tables at once: a few rows by one statement, many by COPY.
 
-Through Django, one row costs several times what PostgreSQL needs to store it, and an INSERT of a thousand memories has
-33,000 parameters to build, plan and prepare. Constraints, triggers and the surrounding transaction work as for any
-other insert.
+Inserting one row through Django takes several times as long as PostgreSQL needs to store it, and an INSERT of a
+thousand memories has 33,000 parameters to build, plan and prepare. Constraints, triggers and transactions work as
+usual.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ Values = Sequence[Any]
 
 
 class Rows(NamedTuple):
-    """New rows of one table: their columns, and values in that order."""
+    """New rows of one table: its columns, and for each row the values in that order."""
 
     table: str
     columns: tuple[str, ...]
@@ -29,11 +29,11 @@ class Rows(NamedTuple):
 def new_rows(model: type[Model], objects: Iterable[Model]) -> Rows:
     names, lists, documents = _columns(model)
     values = itemgetter(*names)
-    return Rows(model._meta.db_table, names, (_written(values(vars(each)), lists, documents) for each in objects))
+    return Rows(model._meta.db_table, names, (_encoded(values(vars(each)), lists, documents) for each in objects))
 
 
 def insert_one(*tables: Rows) -> None:
-    """One thing, whose rows in all these tables are a handful: one statement, which PostgreSQL prepares once."""
+    """Insert a handful of rows of all these tables by one statement, which PostgreSQL prepares once."""
     rows = [list(part.values) for part in tables]
     shape = tuple((part.table, part.columns, len(values)) for part, values in zip(tables, rows, strict=True))
     with connection.cursor() as cursor:
@@ -41,7 +41,7 @@ def insert_one(*tables: Rows) -> None:
 
 
 def insert_many(*tables: Rows) -> None:
-    """One table after the other. While one row is made, PostgreSQL stores the one before."""
+    """Copy one table after the other. PostgreSQL stores one row while the next is being made."""
     for part in tables:
         statement = f"COPY {part.table} ({', '.join(part.columns)}) FROM STDIN"
         with connection.cursor() as cursor, connection.wrap_database_errors, cursor.copy(statement) as copy:
@@ -63,26 +63,26 @@ def _insert(table: str, columns: tuple[str, ...], number: int) -> str:
 
 @cache
 def _columns(model: type[Model]) -> tuple[tuple[str, ...], list[int], list[int]]:
-    """The columns that are written, and which of them are lists and which JSON."""
+    """The columns to write, and the positions of arrays and of JSON among them."""
     fields = [field for field in model._meta.concrete_fields if not field.generated]
     lists = [n for n, field in enumerate(fields) if isinstance(field, ArrayField)]
     documents = [n for n, field in enumerate(fields) if isinstance(field, JSONField)]
     return tuple(field.attname for field in fields), lists, documents
 
 
-def _written(values: Values, lists: Sequence[int], documents: Sequence[int]) -> Values:
-    """As PostgreSQL reads them. Most lists and documents are short, and the driver would go the long way."""
-    written = list(values)
+def _encoded(values: Values, lists: Sequence[int], documents: Sequence[int]) -> Values:
+    """Arrays and JSON as text: most are short or empty, so this is faster than letting the driver convert them."""
+    encoded = list(values)
     for n in lists:
-        written[n] = array_of(written[n])
+        encoded[n] = array_literal(encoded[n])
     for n in documents:
-        if written[n] is not None:
-            written[n] = dumps(written[n], ensure_ascii=False) if written[n] else "{}"
-    return written
+        if encoded[n] is not None:
+            encoded[n] = dumps(encoded[n], ensure_ascii=False) if encoded[n] else "{}"
+    return encoded
 
 
-def array_of(values: Sequence[object]) -> str:
-    """As text, which PostgreSQL reads as an array."""
+def array_literal(values: Sequence[object]) -> str:
+    """The text that PostgreSQL reads as this array."""
     if not values:
         return "{}"
     quoted = [str(value).replace("\\", "\\\\").replace('"', '\\"') for value in values]

@@ -1,4 +1,4 @@
-"""The list of an instance's memories: totals, chips, pages for people, cursors for programs."""
+"""The list of an instance's memories: totals, counts per category and day, pages for people, cursors for programs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ ORDERS = {
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How many memories match, whatever their category, and how many of each category."""
+    """How many memories match all filters but the category, in total and per category."""
 
     by_category: Mapping[str, int]
 
@@ -48,7 +48,7 @@ class Listing:
 
 
 def count(scope: Scope, filters: Filters) -> Totals:
-    """Counted from the counters where they know the answer, from the rows where another filter narrows them."""
+    """Read the counters if at most a category is filtered, otherwise count the rows."""
     if filters.narrowing().keys() <= {"category"}:
         return Totals(_counters(scope))
     rows = matching(scope, filters.model_copy(update={"category": None}))
@@ -63,7 +63,7 @@ class Lengths(NamedTuple):
 
 
 def lengths(scope: Scope) -> Lengths:
-    """From the counters alone."""
+    """Read from the counters, which still include expired memories until they are purged."""
     with connection.cursor() as cursor:
         cursor.execute(LENGTHS, [scope.instance.id])
         return Lengths(*cursor.fetchone())
@@ -107,14 +107,14 @@ OF_OTHERS = f"""
 
 
 def count_by_day(scope: Scope, days: list[date]) -> list[Day]:
-    """How many of the memories that `count` counts were made on each of these days, which follow each other."""
+    """How many of the memories that `count` counts were created on each of these consecutive days."""
     owner = scope.private_memories_of
     statement = COUNTED_BY_DAY.format(hidden=OF_OTHERS_BY_DAY if owner is not None else "")
     named = {"instance": scope.instance.id, "owner": owner, "categories": Category.values}
     return by_day(statement, days, named)
 
 
-# Naming the categories lets one index answer for all rows, a day at a time; the rest is subtracted, as above.
+# Listing all categories lets PostgreSQL use the index by category, a day at a time; the rest is subtracted, as above.
 IN_THESE_DAYS = "AND id >= (%(days)s::uuid[])[1]"
 COUNTED_BY_DAY = f"""
 SELECT n, sum(change)::bigint
@@ -146,7 +146,7 @@ def list_page(
 
 
 def pinned_on_top(scope: Scope, filters: Filters) -> list[Memory]:
-    """The latest pinned memories that match, which the first page shows before all others."""
+    """The latest pinned memories that match; the first page shows them above the list."""
     found = list(ORDERS["newest"].sorted(matching(scope, filters).filter(pinned=True))[:ON_TOP])
     note_private_reads(scope, found)
     return found
