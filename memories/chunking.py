@@ -1,4 +1,4 @@
-"""Cutting a memory into the pieces that are searched, and reading who said it and when."""
+"""Splitting a memory into chunks, counting words, and recognising the speaker and date at its beginning."""
 
 import re
 from datetime import datetime
@@ -10,19 +10,19 @@ from semantic_text_splitter import TextSplitter
 CAPACITY = 1600
 OVERLAP = 320
 
-# With the marks that repeat an ideograph, without the dot between two names.
+# Includes the iteration marks that repeat an ideograph, excludes the dot between two names.
 KANA = "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
 IDEOGRAPHS = f"{KANA}\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 ALPHABETS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 RUN = re.compile(f"[{IDEOGRAPHS}]+|[{ALPHABETS}]+")
-# Vowel signs, points and accents that stand on their own belong to the word, but Python's `\w` does not know them.
+# Combining vowel signs, points and accents: part of a word, but not matched by Python's `\w`.
 MARKS = "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0971-\u0dff"
 IN_WORD = rf"(?:[^\W_]|[{MARKS}])"
 LETTERS = rf"[^\W_{ALPHABETS}{IDEOGRAPHS}]"
 WORD = re.compile(rf"{LETTERS}+(?:[{MARKS}]+{LETTERS}*)*")
 
-# "Name: what was said", perhaps after a time in brackets. At most three words, the first starting with a letter. A wide
-# colon needs no space, but where words have none between them a name is short.
+# "Name: text", perhaps after a time in brackets. A name has at most three words and starts with a letter.
+# A full-width colon needs no space after it; before one, a name has at most eight characters.
 NAMED = rf"[\w{MARKS}.'’-]"
 NAME = rf"[^\W\d_](?:{NAMED}*(?: {NAMED}+){{0,2}}(?=:\s)|{NAMED}{{0,7}}(?=：))"
 SPEAKER = re.compile(rf"^\s*(\[[^\]\n]{{0,60}}\]\s*)?({NAME})")
@@ -34,7 +34,7 @@ def _splitter() -> TextSplitter:
 
 
 def split(content: str) -> list[str]:
-    """At paragraphs, else at sentences, else at words; most memories are one piece."""
+    """Split at paragraphs, or else at sentences or words. Most memories are one chunk."""
     return [content] if len(content) <= CAPACITY else _splitter().chunks(content)
 
 
@@ -44,18 +44,18 @@ def speaker(content: str) -> str:
 
 
 def undated(content: str) -> str:
-    """What was said, without the time in brackets before who said it."""
+    """The text without the time in brackets at its beginning."""
     match = SPEAKER.match(content)
     return content[match.end(1) :] if match and re.search(r"\d", match[1] or "") else content
 
 
 def day_in_words(moment: datetime) -> str:
-    """`8 May 2023, Monday`: the way questions ask for it."""
+    """`8 May 2023, Monday`: the words that questions use."""
     return f"{moment.day} {moment:%B %Y, %A}"
 
 
 def pieces(run: str) -> list[str]:
-    """What the database makes of a run of a script without spaces, without the last single character."""
+    """The n-grams that the database makes of text in a script without spaces, except for the last single character."""
     size = 2 if re.match(f"[{IDEOGRAPHS}]", run) else 3
     return [run[i : i + size] for i in range(max(1, len(run) - size + 1))]
 

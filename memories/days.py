@@ -1,4 +1,4 @@
-"""The last days as the reader's calendar has them, and how many rows of an instance were made on each."""
+"""Counting rows per day, in the reader's time zone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from memoryconsole.ids import first_id_at
 
-# Ids sort by creation time, so a day is a range of them. The last id only ends the last day.
+# Ids sort by creation time, so a day is a range of ids. The last id in `days` is only the end of the last day.
 EACH_DAY = """(
     SELECT n, first, lead(first) OVER (ORDER BY n) AS next
     FROM unnest(%(days)s::uuid[]) WITH ORDINALITY AS start(first, n)
@@ -25,7 +25,7 @@ class Day:
 
 
 def last_days(number: int) -> list[date]:
-    """Today is the last one."""
+    """The last days, oldest first, ending with today."""
     today = timezone.localdate()
     return [today - timedelta(days=ago) for ago in reversed(range(number))]
 
@@ -34,10 +34,10 @@ def midnight(day: date) -> datetime:
     return datetime.combine(day, time.min, timezone.get_current_timezone())
 
 
-def by_day(statement: str, days: list[date], named: Mapping[str, Any]) -> list[Day]:
-    """What a statement counts that takes `days` as ids and answers with the number of a day, from 1, and how many."""
+def by_day(statement: str, days: list[date], parameters: Mapping[str, Any]) -> list[Day]:
+    """Run a statement that takes `days` as ids and returns rows of a day's number, starting at 1, and a count."""
     with connection.cursor() as cursor:
-        cursor.execute(statement, {**named, "days": _first_ids(days)})
+        cursor.execute(statement, {**parameters, "days": _first_ids(days)})
         counted = dict(cursor.fetchall())
     return [Day(day, counted.get(n, 0)) for n, day in enumerate(days, start=1)]
 

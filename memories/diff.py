@@ -1,7 +1,7 @@
 """What changed between two texts, word by word.
 
-Work is bounded whatever the texts are: long ones are compared by sentences first, and by words only where the sentences
-differ; what is too different to compare in time is shown as removed and added as a whole.
+The work is bounded: long texts are compared by sentences first, and by words only where the sentences differ. Parts
+that are too long and too different to compare in time are shown as removed and added as a whole.
 """
 
 import re
@@ -15,14 +15,14 @@ from memories.chunking import MARKS
 
 Kind = Literal["same", "removed", "added"]
 
-# Scripts without spaces between words: each character stands for itself.
+# Scripts without spaces between words: each character is compared as a word.
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # kana and ideographs
 )
 WORD = re.compile(rf"\s+|[{UNSPACED}]|(?:(?![{UNSPACED}])[\w{MARKS}])+|[^\w\s]")
 SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？\n]+\s*|$)")
-# How many pairs of pieces one comparison may have to look at, and all of them together.
+# The most pairs of words or sentences that one comparison may look at, and that all of them may look at together.
 MOST_PAIRS = 250_000
 MOST_ALTOGETHER = 2_000_000
 
@@ -84,7 +84,7 @@ def _replaced(old: Sequence[str], new: Sequence[str]) -> Iterator[Segment]:
 
 
 def _blocks(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-    """Both texts side by side, in parts that are equal or not. What they begin and end with costs nothing."""
+    """Both texts side by side, in parts that are equal or different. A common beginning and end are cut off first."""
     start = _common(a, b)
     end = _common(a[start:][::-1], b[start:][::-1])
     yield a[:start], b[:start]
@@ -92,7 +92,7 @@ def _blocks(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[Sequence[str],
     if len(middle_a) * len(middle_b) > MOST_PAIRS:
         yield middle_a, middle_b
     else:
-        # White space alone is no reason to see two places as the same.
+        # Do not match two places by white space alone.
         matcher = SequenceMatcher(str.isspace, middle_a, middle_b)
         for _, i, j, k, n in matcher.get_opcodes():
             yield middle_a[i:j], middle_b[k:n]
@@ -104,7 +104,7 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def _merged(segments: Iterable[Segment]) -> list[Segment]:
-    """Neighbours of one kind are one segment; between two places that are the same, removed comes before added."""
+    """Join neighbours of one kind; between two equal parts, put all that was removed before all that was added."""
     found: list[Segment] = []
     for is_same, run in groupby(segments, key=lambda segment: segment.kind == "same"):
         parts = list(run)

@@ -1,6 +1,6 @@
-"""What speaks for a memory, and the keys of what programs find out by themselves.
+"""Validation of a memory's evidence, and of the keys of learning entries.
 
-A learning entry has the key `learn:{topic-slug}:{claim-hash}`, so that the same claim always has the same key.
+A learning entry's key is `learn:{topic-slug}:{claim-hash}`, so that the same claim always has the same key.
 """
 
 import re
@@ -8,12 +8,12 @@ from datetime import date
 from typing import Any
 
 CONFIDENCES = ("high", "medium", "low")
-LEARNT = re.compile(r"learn:[a-z0-9]+(?:-[a-z0-9]+)*:[0-9a-f]{6,64}")
+LEARNING_KEY = re.compile(r"learn:[a-z0-9]+(?:-[a-z0-9]+)*:[0-9a-f]{6,64}")
 MAX_DOMAINS = 100
 
 
 def check_key(key: str) -> str:
-    if key.startswith("learn:") and not LEARNT.fullmatch(key):
+    if key.startswith("learn:") and not LEARNING_KEY.fullmatch(key):
         raise ValueError(
             "A learning entry's key is learn:topic-in-kebab-case:hash, the hash 6 to 64 hexadecimal digits."
         )
@@ -21,7 +21,7 @@ def check_key(key: str) -> str:
 
 
 def tidy_evidence(evidence: dict[str, Any]) -> dict[str, Any]:
-    """The known fields checked and in one form; everything else as it is."""
+    """Check and normalise the known fields; leave all others as they are."""
     readers = {"confidence": _confidence, "corroborated": _corroborated, "domains": _domains, "verified": _verified}
     return {name: readers[name](value) if name in readers else value for name, value in evidence.items()}
 
@@ -39,7 +39,7 @@ def _corroborated(value: object) -> object:
 
 
 def _domains(value: object) -> list[str]:
-    """A list, or names with commas between them."""
+    """Accept a list, or names separated by commas."""
     names = value.split(",") if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or len(names) > MAX_DOMAINS:
         raise ValueError(f"domains is a list of at most {MAX_DOMAINS} names, or names with commas between them.")
@@ -47,7 +47,7 @@ def _domains(value: object) -> list[str]:
 
 
 def _verified(value: object) -> str:
-    """A day, or a moment of which the day counts."""
+    """Accept a date, or a date and time, whose time is dropped."""
     try:
         return date.fromisoformat(str(value)[:10]).isoformat()
     except ValueError:

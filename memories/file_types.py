@@ -1,10 +1,10 @@
-"""What a file is, by its first bytes. Only types that are worth telling apart, and that no browser runs."""
+"""Detecting a file's content type by its first bytes. Only common types, and none that a browser would run."""
 
 UNKNOWN = "application/octet-stream"
 TEXT = "text/plain; charset=utf-8"
 BYTES = 4096
 
-# (where, what stands there, type)
+# (offset, bytes at that offset, content type)
 SIGNATURES = (
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
     (0, b"\xff\xd8\xff", "image/jpeg"),
@@ -28,14 +28,15 @@ TYPES = sorted({UNKNOWN, TEXT, *(type for _, _, type in SIGNATURES)})
 
 
 def type_of(start: bytes) -> str:
-    for place, sign, type in SIGNATURES:
-        if start[place : place + len(sign)] == sign and (place != 8 or start[:4] == b"RIFF"):
+    for offset, signature, type in SIGNATURES:
+        # WEBP and WAVE files are RIFF containers.
+        if start[offset : offset + len(signature)] == signature and (offset != 8 or start[:4] == b"RIFF"):
             return type
     return TEXT if _is_text(start[:BYTES]) else UNKNOWN
 
 
 def _is_text(start: bytes) -> bool:
-    """HTML, SVG and scripts are text too: nothing in an answer of that type is run."""
+    """HTML, SVG and scripts count as text too: served as text/plain, no browser runs them."""
     if not start or any(byte < 32 and byte not in b"\t\n\r\f" for byte in start):
         return False
     try:

@@ -1,4 +1,4 @@
-"""How a memory came to say what it says: its versions, each with what became of it."""
+"""A memory's history: its versions, each with what the next change did to it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from memories.paging import Order, Page, page_of
 from memories.versions import history
 
 NEWEST = Order(("number",))
-# What a version keeps besides the text.
+# The fields of a version besides its content.
 FIELDS = ("key", "summary", "category", "role", "importance", "confidence", "evidence", "tags")
 
 
@@ -25,7 +25,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A version, and what the memory said after it."""
+    """A version, and the state of the memory after the change that replaced it."""
 
     version: MemoryVersion
     after: MemoryVersion | Memory
@@ -37,8 +37,9 @@ class Step:
 
     @property
     def fields(self) -> list[Changed]:
-        found = ((name, getattr(self.version, name), getattr(self.after, name)) for name in FIELDS)
-        known = (each for each in found if None not in each)
+        pairs = ((name, getattr(self.version, name), getattr(self.after, name)) for name in FIELDS)
+        # Old versions lack some fields.
+        known = (each for each in pairs if None not in each)
         return [Changed(name, _shown(before), _shown(after)) for name, before, after in known if before != after]
 
 
@@ -49,7 +50,7 @@ def history_page(scope: Scope, memory: Memory, *, number: int, size: int, anchor
 
 
 def steps(scope: Scope, memory: Memory, versions: Sequence[MemoryVersion]) -> list[Step]:
-    """For versions that follow each other, newest first."""
+    """The steps of consecutive versions, newest first."""
     if not versions:
         return []
     newest = history(scope, memory).filter(number=versions[0].number + 1).first() or memory

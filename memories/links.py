@@ -1,6 +1,6 @@
-"""Links from memories to what was said: conversations and messages of the same instance, or an error.
+"""Checking that a memory's source conversation and source messages exist in its instance.
 
-Whoever writes looks before, and once more when the database refuses: somebody may have been forgotten meanwhile.
+Writers check before they write, and again after an IntegrityError: the sources may have been deleted in between.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,16 +18,16 @@ NO_MESSAGE = "There is no such message in this instance."
 
 
 def check(scope: Scope, drafts: Sequence[MemoryDraft], *, in_list: bool = False) -> None:
-    """Of a list, each memory with a wrong link is named by its place."""
+    """Raise if a link leads nowhere. `in_list` adds the memory's position in the request to the names of fields."""
     conversations = _missing(Conversation, scope, {id for draft in drafts if (id := draft.source_conversation_id)})
     messages = _missing(Message, scope, {id for draft in drafts for id in draft.source_message_ids})
     errors = {}
     for n, draft in enumerate(drafts) if conversations or messages else ():
-        place = f"memories.{n}." if in_list else ""
+        prefix = f"memories.{n}." if in_list else ""
         if draft.source_conversation_id in conversations:
-            errors[f"{place}sourceConversationId"] = [NO_CONVERSATION]
+            errors[f"{prefix}sourceConversationId"] = [NO_CONVERSATION]
         if not messages.isdisjoint(draft.source_message_ids):
-            errors[f"{place}sourceMessageIds"] = [NO_MESSAGE]
+            errors[f"{prefix}sourceMessageIds"] = [NO_MESSAGE]
     if errors:
         raise Invalid(errors)
 
@@ -47,7 +47,7 @@ def _missing(model: type[Conversation] | type[Message], scope: Scope, ids: set[U
 
 
 def messages_of(scope: Scope, memory: Memory) -> list[Message]:
-    """The messages it was learnt from that are still there, in the order they were said."""
+    """The messages the memory was learnt from, as far as they still exist, in their order."""
     if not memory.source_message_ids:
         return []
     rows = Message.objects.filter(instance=scope.instance, id__in=memory.source_message_ids)

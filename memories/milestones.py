@@ -1,8 +1,8 @@
-"""Known places inside long lists.
+"""Milestones: known positions inside long lists, so that a page far inside is found quickly.
 
-Counted from the oldest memory, so that what is added at the newest end moves none of them. A deletion does, and until
-the job has marked the list again a page typed by its number may be off by as many rows as were deleted; the pages
-reached from there by links are exact again.
+They are counted from the oldest memory, so adding memories does not move them. Deleting does: until the job has marked
+the list again, a page typed by its number may be off by as many rows as were deleted. Pages linked from there are
+exact.
 """
 
 from collections.abc import Callable
@@ -32,24 +32,24 @@ WHERE ordinal %% %(step)s = 0
 
 
 def mark(scope: Scope, length: int) -> None:
-    """Mark the instance's lists anew: everything, each category, and by importance; note how long it was."""
-    named: dict[str, UUID | int] = {"instance": scope.instance.id, "step": STEP}
+    """Replace all milestones: of the whole list, of each category, and by importance. Also store the list's length."""
+    parameters: dict[str, UUID | int] = {"instance": scope.instance.id, "step": STEP}
     with transaction.atomic(), connection.cursor() as cursor:
         Milestone.objects.filter(instance=scope.instance).delete()
-        cursor.execute(MARK.format(series="'all'", window="ORDER BY id"), named)
-        cursor.execute(MARK.format(series="category", window="PARTITION BY category ORDER BY id"), named)
-        cursor.execute(MARK.format(series="'importance'", window="ORDER BY importance, id"), named)
+        cursor.execute(MARK.format(series="'all'", window="ORDER BY id"), parameters)
+        cursor.execute(MARK.format(series="category", window="PARTITION BY category ORDER BY id"), parameters)
+        cursor.execute(MARK.format(series="'importance'", window="ORDER BY importance, id"), parameters)
         Milestone.objects.create(
             instance=scope.instance, series=MARKED, ordinal=length, importance=0, memory_id=scope.instance.id
         )
 
 
 def milestone_finder(scope: Scope, filters: Filters, order: Order, total: int) -> Callable[[int], Place | None]:
-    """How to find the milestone nearest to an offset, where this list has any."""
+    """A function that finds the milestone nearest to an offset, or nothing if this list has no milestones."""
     narrowed = filters.narrowing().keys()
     if total < WORTH_MARKING or not narrowed <= {"category"} or (narrowed and "importance" in order.columns):
         return lambda offset: None
-    # Private memories are counted along: a reader who may not see all of them has a shorter list.
+    # Milestones count private memories too, so they do not fit the list of a reader who may not see all of them.
     if scope.private_memories_of is not None and _has_private(scope):
         return lambda offset: None
     series = filters.category or ("importance" if "importance" in order.columns else "all")

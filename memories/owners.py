@@ -1,4 +1,4 @@
-"""The end users an instance remembers something about, by name."""
+"""The names of the end users that own memories of an instance, for completion."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django.db import connection
 
 from accounts.access import Scope
 
-# From one name to the next in the index, however many memories each has.
+# Skips from one distinct name to the next in the index, however many memories each owner has.
 NAMES = """
 WITH RECURSIVE known AS (
     (SELECT owner FROM memories_memory
@@ -23,7 +23,7 @@ VISIBLE = "AND (NOT visibility = 'private' OR owner = %(reader)s)"
 
 
 def known_owners(scope: Scope, prefix: str = "", *, limit: int = 50) -> list[str]:
-    """In alphabetical order, those whose names begin like this; nobody the reader could not know of."""
+    """Owners whose names begin with `prefix`, in alphabetical order, if the reader may see one of their memories."""
     reader = scope.private_memories_of
     sql = NAMES.format(visible="" if reader is None else VISIBLE)
     named: dict[str, Any] = {

@@ -1,7 +1,7 @@
 """Pages of a long list at the same cost at every depth.
 
-A page is found from the nearest known place: an end of the list, the row its link was made next to (an anchor), or a
-milestone. So no page, near or far, clicked or typed, has to skip more than a thousand rows.
+A page is read from the nearest known position: an end of the list, the first row of the page that linked to it (an
+anchor), or a milestone. So no page has to skip more than a thousand rows, whether its number was clicked or typed.
 """
 
 import json
@@ -46,14 +46,14 @@ class Order:
         return rows.filter(_RowComparison(self.columns, operator + ("=" if including else ""), key, rows.model))
 
     def part_of(self, rows: QuerySet[Row], *, after: Key | None, offset: int, limit: int) -> tuple[list[Row], bool]:
-        """`limit` rows from a place in the list, and whether there are more behind them."""
+        """`limit` rows from a position in the list, and whether there are more after them."""
         rows = self.beyond(rows, after) if after else rows
         found = list(self.sorted(rows)[offset : offset + limit + 1])
         return found[:limit], len(found) > limit
 
 
 class _RowComparison(Func):
-    """`(a, b) < (1, 2)`: the comparison of rows, which one index range answers."""
+    """`(a, b) < (1, 2)`: a row comparison, which PostgreSQL answers by one range of an index."""
 
     conditional = True
 
@@ -100,14 +100,14 @@ class Page(Generic[Row]):
 
     @property
     def anchor(self) -> str:
-        """Where this page begins, for the links to the pages around it; nothing for a ranking."""
+        """This page's number and the key of its first row, for the links to other pages. Empty for search results."""
         if not self.rows or not self.order.columns:
             return ""
         return "~".join([str(self.number), *(str(part) for part in self.order.key_of(self.rows[0]))])
 
     @property
     def numbers(self) -> list[int | None]:
-        """First, last and the numbers around this page; None stands for a gap."""
+        """The page numbers to link to: first, last and those around this page. None stands for a gap."""
         near = {1, self.last, *range(self.number - 2, self.number + 3)}
         shown: list[int | None] = []
         for number in sorted(n for n in near if 1 <= n <= self.last):
@@ -119,7 +119,7 @@ class Page(Generic[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A row whose position is known: `key` stands `offset` rows after the first."""
+    """A row whose position is known: the row with `key` is `offset` rows after the first."""
 
     offset: int
     key: Key
@@ -135,7 +135,7 @@ def page_of(
     anchor: str = "",
     milestone: Callable[[int], Place | None] = lambda offset: None,
 ) -> Page[Row]:
-    """Page `number` of the list, found from the nearest known place; a number past the end is the last page."""
+    """Page `number` of the list, read from the nearest known position. A number past the end means the last page."""
     number = max(1, min(number, -(-total // size)))
     skip = (number - 1) * size
     from_end = max(0, total - skip - size)
@@ -152,7 +152,7 @@ def page_of(
 
 
 def _from_place(rows: QuerySet[Row], order: Order, key: Key, distance: int, size: int) -> list[Row]:
-    """The rows `distance` after the key, or before it."""
+    """A page of rows that begins `distance` rows after the key, or before it if that is negative."""
     before: list[Row] = []
     if distance < 0:
         reverse = order.sorted(order.beyond(rows, key, backwards=True), backwards=True)
@@ -165,12 +165,12 @@ def _from_place(rows: QuerySet[Row], order: Order, key: Key, distance: int, size
 
 
 def _column(model: type[Model], name: str) -> "Field[Any, Any]":
-    """Orders name columns; `get_field` could also answer with a relation."""
+    """Only for typing: `get_field` may also return a relation, but orders name only columns."""
     return cast("Field[Any, Any]", model._meta.get_field(name))
 
 
 def _read_anchor(anchor: str, order: Order, model: type[Model], size: int) -> Place | None:
-    """An anchor only saves time: one that makes no sense is the same as none."""
+    """Ignore an anchor that cannot be read, because it only saves time."""
     typed, *parts = anchor.split("~")
     number = whole_number(typed)
     if number is None:
@@ -191,25 +191,25 @@ def _read_key(parts: Sequence[str], order: Order, model: type[Model]) -> Key:
 def part_of_list(
     rows: QuerySet[Row], order: Order, list_name: str, *, limit: int, offset: int = 0, cursor: str = ""
 ) -> tuple[list[Row], str | None]:
-    """For programs: `limit` rows from a place in the list, and the cursor of what follows them."""
+    """For programs: `limit` rows from an offset or a cursor on, and the cursor of the next ones."""
     after = _read_cursor(cursor, list_name, order, rows.model) if cursor else None
     found, more = order.part_of(rows, after=after, offset=offset, limit=limit)
     return found, write_cursor(list_name, order.key_of(found[-1])) if more else None
 
 
 def name_of_list(kind: str, instance_id: UUID, filters: Mapping[str, Any]) -> str:
-    """What the cursors of a list are signed for; the same filters in another order are the same list."""
-    asked = {name: sorted(value) if isinstance(value, list) else value for name, value in filters.items()}
-    return json.dumps([kind, instance_id, asked], sort_keys=True, default=str)
+    """The name a list's cursors are signed for. It does not depend on the order of filters."""
+    in_order = {name: sorted(value) if isinstance(value, list) else value for name, value in filters.items()}
+    return json.dumps([kind, instance_id, in_order], sort_keys=True, default=str)
 
 
 def write_cursor(list_name: str, key: Key) -> str:
-    """A place in this list. Under other filters it would skip rows or repeat them, so only this list can read it."""
+    """A signed cursor. It is valid for this list only: with other filters it would skip or repeat rows."""
     return signing.dumps([str(part) for part in key], salt=f"cursor of {list_name}")
 
 
 def _read_cursor(cursor: str, list_name: str, order: Order, model: type[Model]) -> Key:
-    """The key a cursor of this list stands after."""
+    """The key of the row after which the cursor continues."""
     try:
         return _read_key(signing.loads(cursor, salt=f"cursor of {list_name}"), order, model)
     except (signing.BadSignature, ValidationError, ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""A memory as the API shows it. The shapes are also what the OpenAPI description is made from."""
+"""Memories as JSON. The OpenAPI schema is made from the same types."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, NotRequired, cast
@@ -66,7 +66,7 @@ class VersionJson(TypedDict):
 
 
 def memory_json(memory: Memory, instance: str) -> MemoryJson:
-    """The instance's slug is passed in, because asking each row for it would be a query each."""
+    """`instance` is the slug; reading it from the memory would be a query for each."""
     return {
         "id": str(memory.id),
         "instanceId": instance,
@@ -100,7 +100,7 @@ def memory_json(memory: Memory, instance: str) -> MemoryJson:
 
 
 class HintJson(TypedDict):
-    """What might be meant instead, and why; nothing was changed by it."""
+    """Another value that might fit better, and why. Nothing was changed."""
 
     field: str
     value: str
@@ -113,7 +113,7 @@ def hints_json(memory: Memory) -> list[HintJson]:
 
 
 class ListJson(TypedDict):
-    """A hit's place in one of the lists; `rrf` is what that place adds to the final score."""
+    """The hit's rank in one of the lists; `rrf` is what it adds to the final score."""
 
     rank: int | None
     rrf: float
@@ -143,7 +143,7 @@ class HitJson(MemoryJson):
 
 
 def hit_json(hit: Hit, instance: str, snippet: str, *, explain: bool) -> HitJson:
-    """A hit on an earlier text shows that text, and the memory that has taken its place."""
+    """A hit on an earlier text shows that text, as superseded by the memory."""
     memory = memory_json(hit.memory, hit.origin.slug if hit.origin else instance)
     if hit.version:
         memory = _earlier(memory, hit.version)

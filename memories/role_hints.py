@@ -1,7 +1,7 @@
-"""Which role a text sounds like, when that is another one than it was given.
+"""Hints about a memory's role: a text may sound like another role than the one it has.
 
-A hint: nothing is refused or changed by it. Small rules in English, German, French and Spanish, one per line, made from
-the question that tells each role from the others.
+It is only a hint; nothing is refused or changed. The rules are regular expressions, one per line, in English, German,
+French and Spanish. The question above each group is what tells its role from the others.
 """
 
 import re
@@ -11,7 +11,7 @@ from memories.vocabulary import Role
 
 LOOKED_AT = 1_000
 
-# In the order of precedence, for texts that have as much of one as of another.
+# If a text matches two roles equally often, the earlier one wins.
 PHRASES = {
     # Is it something discovered about who the assistant is, and what it is there for?
     Role.IDENTITY: """
@@ -98,7 +98,7 @@ RULES = {role: _rule(phrases) for role, phrases in PHRASES.items()}
 
 @dataclass(frozen=True, slots=True)
 class RoleHint:
-    """The role the text sounds like, and the words that make it sound so."""
+    """The role the text sounds like, and the words that suggest it."""
 
     role: Role
     words: str
@@ -110,7 +110,7 @@ class RoleHint:
 
 
 def role_hint(content: str, role: str) -> RoleHint | None:
-    """Another role, if the text speaks for it and not for the one it has."""
+    """Suggest another role if the text matches its rules and none of the current role's."""
     text = " ".join(content[:LOOKED_AT].split())
     found = {each: words for each, rule in RULES.items() if (words := _distinct(rule, text))}
     if not found or role in found:
@@ -120,5 +120,5 @@ def role_hint(content: str, role: str) -> RoleHint | None:
 
 
 def _distinct(rule: re.Pattern[str], text: str) -> list[str]:
-    """The words that match, each once, in the order of the text."""
+    """The distinct matches, in the order of the text."""
     return list({match.group().lower(): match.group()[:60] for match in rule.finditer(text)}.values())

@@ -7,7 +7,7 @@ from django.db import connection
 from accounts.access import Scope
 from memories.filters import Filters, matching
 
-# A look at the latest memories is enough to choose from, and costs the same in any instance.
+# Only this many of the latest memories are read, so that it is equally fast in any instance.
 LOOKED_AT = 5_000
 
 

@@ -29,7 +29,7 @@ def find(scope: Scope, memory: Memory, number: int) -> MemoryVersion:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a memory changes: in words, and if nobody made it by hand, how near the new text is and where it was said."""
+    """Why a memory changes. An automatic change also has the similarity of the new text and the message it is from."""
 
     reason: str
     similarity: float | None = None
@@ -37,7 +37,7 @@ class Cause:
 
 
 def keep(scope: Scope, memory: Memory, changing: Collection[str], cause: Cause) -> MemoryVersion | None:
-    """Keep what the memory says now, if that is what is about to change."""
+    """Store the current state as a version, if a versioned field is about to change."""
     if VERSIONED.isdisjoint(changing):
         return None
     last = history(scope, memory).order_by().aggregate(last=Max("number"))["last"] or 0
@@ -47,7 +47,7 @@ def keep(scope: Scope, memory: Memory, changing: Collection[str], cause: Cause) 
 
 
 def keep_many(scope: Scope, memories: Sequence[Memory], cause: Cause) -> None:
-    """Keep what each of them says now."""
+    """Store the current state of each memory as a version."""
     earlier = MemoryVersion.objects.filter(instance=scope.instance, memory_id__in=[memory.id for memory in memories])
     last = dict(earlier.order_by().values_list("memory_id").annotate(Max("number")))
     MemoryVersion.objects.bulk_create(_version(scope, memory, last.get(memory.id, 0) + 1, cause) for memory in memories)

@@ -1,6 +1,6 @@
-"""The words a memory is described with, and the other words people may write for them.
+"""The fixed values of a memory's fields, and the aliases accepted for them.
 
-Aliases are resolved once, at the edge: form, serializer, command and tool call `category_named` and `role_named`.
+Aliases are resolved once, where input is read (`category_named` and `role_named`).
 """
 
 from django.db.models import TextChoices
@@ -72,17 +72,17 @@ ROLE_ALIASES = {
     "past": Role.HISTORICAL,
 }
 
-# A skill note is a lesson about nothing in particular: as a category it also decides the role.
+# As a category, this alias also implies a role.
 CATEGORY_ALIASES = {"skill-note": (Category.GENERAL, Role.LESSON)}
 
 
-# `Category.values` is computed each time it is asked for, which a thousand memories at once would feel.
+# `Category.values` is computed on every access, which would slow down bulk saves.
 _CATEGORIES = {category.value: category for category in Category}
 _ROLES = {role.value: role for role in Role}
 
 
 def category_named(word: str) -> tuple[Category, Role | None]:
-    """The category a word stands for, and the role it brings along, if any."""
+    """The category a word stands for, and the role it implies, if any."""
     word = word.strip().lower()
     if word in CATEGORY_ALIASES:
         return CATEGORY_ALIASES[word]

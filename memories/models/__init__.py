@@ -1,4 +1,4 @@
-"""What is remembered. Each table belongs to one instance; `memoryconsole.tenancy` says what the database enforces."""
+"""The models of memories. Every row belongs to one instance; see `memoryconsole.tenancy`."""
 
 from memories.models.audit import AuditEntry
 from memories.models.chunks import DIMENSIONS, Chunk, Embedding, WordFrequency

@@ -1,4 +1,4 @@
-"""Who did what."""
+"""The audit log."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex

@@ -1,4 +1,4 @@
-"""What search reads: pieces of memories, their vectors, and how common their words are."""
+"""The tables that search reads: chunks of memories, their vectors, and word frequencies."""
 
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
@@ -16,10 +16,10 @@ LAST_BYTE = Func(Func("chunk_id", function="uuid_send"), 15, function="get_byte"
 
 
 class Chunk(InstanceOwned):
-    """A searchable piece of a memory, or of one of its versions.
+    """A searchable part of a memory's text, or of one of its versions.
 
-    Words are looked for in what it says, in who said it, and in what is known about it: when, key, tags and summary.
-    `text_hash` is of what is embedded, so that the same text is not embedded twice.
+    Words are searched in `content`, in `who` (the speaker or owner) and in `about` (date, key, tags and summary).
+    `text_hash` is the hash of the embedded text, so that the same text is not embedded twice.
     """
 
     memory_id = models.UUIDField()
@@ -37,7 +37,7 @@ class Chunk(InstanceOwned):
         output_field=SearchVectorField(),
         db_persist=True,
     )
-    # How it is said, which search weighs: looking for it in hundreds of candidates took a sixth of a search.
+    # Search weighs these three. Computing them for hundreds of candidates took a sixth of its time.
     first_word = models.GeneratedField(
         expression=FirstWord(F("content")), output_field=models.TextField(), db_persist=True
     )
@@ -63,7 +63,7 @@ class Chunk(InstanceOwned):
 class Embedding(OfInstance):
     """A chunk's vector, kept out of the rows that keyword search and lists read.
 
-    `generation` says which model made it: an instance searches one generation while another is being filled.
+    Each model has a `generation`: an instance searches one generation while the next is being filled.
     """
 
     pk = models.CompositePrimaryKey("instance_id", "chunk_id", "generation")
@@ -80,7 +80,7 @@ class Embedding(OfInstance):
 
     class Meta:
         indexes = [
-            # Everything a scan for neighbours under a filter asks of a row, without the vector it stands beside.
+            # Covers a scan for neighbours under a filter, so that it need not read the rows with their vectors.
             models.Index(
                 "instance",
                 "generation",
@@ -89,7 +89,7 @@ class Embedding(OfInstance):
                 condition=Q(live=True),
                 name="embedding_scan",
             ),
-            # One in 64, which tell whether a search by a vector index got lost (`memories/search/vectors_sql.py`).
+            # One row in 64, to check whether a vector index missed the nearest (`memories/search/vectors_sql.py`).
             models.Index(
                 "instance",
                 "generation",
@@ -105,7 +105,7 @@ class Embedding(OfInstance):
 
 
 class WordFrequency(OfInstance):
-    """In how many chunks a common word of a large instance stands, estimated by a job; a word not listed is rare."""
+    """The number of chunks that contain a common word of a large instance, estimated by a job. Other words are rare."""
 
     pk = models.CompositePrimaryKey("instance_id", "word")
     word = models.TextField()

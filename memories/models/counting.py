@@ -1,4 +1,4 @@
-"""How many memories there are, and where in a long list they stand."""
+"""Counters of memories, and milestones of long lists."""
 
 from django.db import models
 
@@ -6,9 +6,9 @@ from memoryconsole.tenancy import InstanceOwned
 
 
 class MemoryCount(InstanceOwned):
-    """Changes to the number of listed memories, appended by a trigger and folded by a job: the sum is the count.
+    """Changes to the number of listed memories, appended by a trigger and summed up by a job. Their sum is the count.
 
-    Appending means that writers never wait for each other, as they would for one counter row.
+    Rows are only appended, so writers never wait for each other as they would for one counter row.
     """
 
     category = models.CharField(max_length=16)

@@ -1,4 +1,4 @@
-"""Memories that say nearly the same."""
+"""Pairs of similar memories."""
 
 from django.db import models
 from django.db.models import F, Q
@@ -7,7 +7,7 @@ from memoryconsole.tenancy import InstanceOwned
 
 
 class DuplicatePair(InstanceOwned):
-    """Two memories that say nearly the same, the older one first; found by a job, decided about by a person."""
+    """Two memories that say nearly the same, the older one first; found by a job; a person decides what to do."""
 
     class Kind(models.TextChoices):
         DUPLICATE = "duplicate", "Duplicate"

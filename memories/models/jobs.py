@@ -1,4 +1,4 @@
-"""Work that is done in the background."""
+"""Background jobs, as people see them."""
 
 from django.db import models
 from django.db.models import Q
@@ -7,7 +7,7 @@ from memoryconsole.tenancy import InstanceOwned
 
 
 class Job(InstanceOwned):
-    """Work somebody asked for, or a conversation made necessary, with how far it has come and what came of it."""
+    """A background job, with its progress and its result."""
 
     class State(models.TextChoices):
         QUEUED = "queued", "Queued"

@@ -1,4 +1,4 @@
-"""Memories, what they said before, and the files kept with them."""
+"""Memories, their versions and their attachments."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -28,7 +28,7 @@ def _one_of(field: str, choices: type[models.TextChoices]) -> models.CheckConstr
 
 
 class Memory(InstanceOwned):
-    """One thing remembered. Its id never changes; earlier texts are the versions behind it."""
+    """One thing remembered. Its id never changes; earlier texts are stored as versions."""
 
     key = models.CharField(max_length=200, blank=True, default="")
     content = models.TextField()
@@ -124,7 +124,7 @@ class Memory(InstanceOwned):
                 name="memory_of_conversation",
             ),
             models.Index("instance", "content_hash", name="memory_same_content"),
-            # The database looks these up whenever a memory is deleted.
+            # For the foreign keys that point here: PostgreSQL looks these up whenever a memory is deleted.
             models.Index(
                 "instance",
                 "superseded_by_id",
@@ -155,7 +155,7 @@ class MemoryVersion(InstanceOwned):
     category = models.CharField(max_length=16)
     role = models.CharField(max_length=16)
     importance = models.SmallIntegerField()
-    # Null in versions from before these were kept: nobody knows.
+    # Null in versions that are older than these columns.
     confidence = models.FloatField(null=True)
     evidence = models.JSONField(null=True)
     tags = ArrayField(models.CharField(max_length=MAX_TAG), default=list, blank=True)

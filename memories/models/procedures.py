@@ -1,4 +1,4 @@
-"""What the assistant has learnt to do."""
+"""Procedures and their vectors."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -41,7 +41,7 @@ class Procedure(InstanceOwned):
 
 
 class ProcedureVector(OfInstance):
-    """The vector of a procedure's name and trigger; generations are those of `Embedding`."""
+    """The vector of a procedure's name and trigger; `generation` is the same as in `Embedding`."""
 
     pk = models.CompositePrimaryKey("instance_id", "procedure_id", "generation")
     procedure_id = models.UUIDField()

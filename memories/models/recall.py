@@ -1,4 +1,4 @@
-"""What was asked of the memory, and what it should have answered."""
+"""The log of recalls, and golden queries."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -9,7 +9,7 @@ from memoryconsole.tenancy import InstanceOwned
 
 
 class Recall(InstanceOwned):
-    """What was asked of the memory, what it answered and why, for as long as the instance keeps its log."""
+    """A recall: what was asked, what was recalled and why. Kept as long as the instance keeps its log."""
 
     conversation_id = models.UUIDField(null=True)
     owner = models.CharField(max_length=200, blank=True, default="")
@@ -33,7 +33,7 @@ class Recall(InstanceOwned):
 
 
 class RecallUse(InstanceOwned):
-    """That memories were put into a prompt, appended by recall and folded into their access counts by a job."""
+    """Memories that a recall put into a prompt. A job adds them to the access counts and deletes the row."""
 
     memory_ids = ArrayField(models.UUIDField())
     created_at = models.DateTimeField()
@@ -43,7 +43,7 @@ class RecallUse(InstanceOwned):
 
 
 class GoldenQuery(InstanceOwned):
-    """A question whose answer is known: what recall should find for it, and what it should not."""
+    """A question for which it is known what recall should find and what not."""
 
     query = models.TextField()
     owner = models.CharField(max_length=200, blank=True, default="")
@@ -58,7 +58,7 @@ class GoldenQuery(InstanceOwned):
 
 
 class GoldenMark(InstanceOwned):
-    """A memory that is expected for a golden query, or that should not come."""
+    """A memory that a golden query should find, or should not find."""
 
     golden_id = models.UUIDField()
     memory_id = models.UUIDField()

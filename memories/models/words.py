@@ -1,4 +1,4 @@
-"""What keyword search needs of the database."""
+"""A field and database functions for keyword search."""
 
 from typing import TYPE_CHECKING
 
@@ -20,21 +20,21 @@ class Language(TextualField):
 
 
 class Words(Func):
-    """What a chunk is found by; the function is made by a migration, and cuts queries in the same way."""
+    """The search vector of a chunk. A migration makes the function; queries are split by the same one."""
 
     function = "memories_words"
     output_field = SearchVectorField()
 
 
 class FirstWord(Func):
-    """The word a text begins with, in small letters: mostly its subject."""
+    """The first word of a text in lower case; usually its subject."""
 
     function = "memories_first_word"
     output_field = models.TextField()
 
 
 class IsTurn(Func):
-    """Whether a text is what somebody said in a talk ("Name: …")."""
+    """Whether a text is a turn of a conversation ("Name: …")."""
 
     function = "memories_is_turn"
     output_field = models.BooleanField()
