@@ -1,4 +1,4 @@
-"""What the worker has done for an instance, is doing and is going to do; and doing again what failed."""
+"""An instance's background jobs: listing them, retrying failed ones, and failing those whose worker died."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ KINDS = {
     pairing.KIND: "Find duplicates",
     uploads.KIND: "Import memories",
 }
-# What the worker calls them (memories/jobs.py).
+# The worker's task for each kind (memories/jobs.py).
 TASKS = {
     **follow_up.TASKS,
     backfill.KIND: "embed_memories",
@@ -44,12 +44,13 @@ TASKS = {
 }
 LOOKED_BACK = timedelta(hours=24)
 KEPT = timedelta(days=30)
+# A job younger than this may not be queued yet: the transaction that queues it may still be open.
 GRACE = timedelta(minutes=5)
 LOST = "The worker ended again and again while doing this, so it was given up."
 
 
 class JobFilters(Input):
-    """Leaving one out means any."""
+    """A filter that is left out means any."""
 
     state: Annotated[Job.State | None, NotEmpty] = None
     kind: Annotated[Annotated[Text, StringConstraints(max_length=40)] | None, NotEmpty] = None
@@ -57,7 +58,7 @@ class JobFilters(Input):
 
 @dataclass(frozen=True, slots=True)
 class LastDay:
-    """What came of the jobs of the last 24 hours."""
+    """The results of all jobs of the last 24 hours, added up."""
 
     created: int
     updated: int
@@ -81,7 +82,7 @@ def job_page(scope: Scope, filters: JobFilters, *, number: int, size: int, ancho
 def part_of_jobs(
     scope: Scope, filters: JobFilters, *, limit: int, offset: int = 0, cursor: str = ""
 ) -> tuple[list[Job], str | None]:
-    """For programs: some of them from a place in the list, and the cursor of what follows."""
+    """For programs: jobs from an offset or a cursor on, and the cursor of the next ones."""
     name = name_of_list("jobs", scope.instance.id, filters.model_dump())
     return part_of_list(jobs(scope, filters), NEWEST, name, limit=limit, offset=offset, cursor=cursor)
 
@@ -105,14 +106,14 @@ def _sum_of(name: str) -> Coalesce:
 
 
 def retry(scope: Scope, raw_id: object) -> Job | None:
-    """Queue a failed job again, as a new one; None when the same is waiting already, which is tried now then."""
+    """Queue a failed job again, as a new one. If the same work is waiting already, start that now and return None."""
     scope.require_write()
     job = find_job(scope, raw_id)
     if job.state != Job.State.FAILED:
         raise Conflict("Only what has failed can be tried again.", code="not_failed")
     if job.kind == uploads.KIND:
         raise Conflict("The file of a failed import is not kept. Upload it again.", code="not_kept")
-    return AGAIN.get(job.kind, follow_up.try_again)(scope, job)
+    return RETRY_BY_KIND.get(job.kind, follow_up.try_again)(scope, job)
 
 
 def _embed_again(scope: Scope, job: Job) -> Job:
@@ -123,22 +124,21 @@ def _pair_again(scope: Scope, job: Job) -> Job:
     return pairing.ask_for_pairs(scope, threshold=job.payload.get("threshold"))
 
 
-AGAIN: Mapping[str, Callable[[Scope, Job], Job | None]] = {
+RETRY_BY_KIND: Mapping[str, Callable[[Scope, Job], Job | None]] = {
     backfill.KIND: _embed_again,
     pairing.KIND: _pair_again,
 }
 
 
 def fail_lost(scope: Scope) -> int:
-    """Say of work whose worker is gone for good that it failed, so that nobody waits for it.
+    """Mark jobs as failed that are unfinished, but that no worker has or will get.
 
-    A small import is done by the web server: no worker has it, and it takes no longer than the grace.
+    A small import runs in the web server, so no worker has it; it takes less time than `GRACE`.
     """
     waiting = ProcrastinateJob.objects.filter(task_name__in=TASKS.values(), status__in=["todo", "doing"])
     waiting = waiting.filter(args__instance_id=str(scope.instance.id))
     alive = {UUID(args["job_id"]) for args in waiting.values_list("args", flat=True) if args.get("job_id")}
     rows = Job.objects.filter(instance=scope.instance, kind__in=TASKS, state__in=Job.UNFINISHED)
-    # Not those that are just being queued: their transaction may not have ended.
     begun = Coalesce("started_at", "created_at")
     rows = rows.alias(begun=begun).filter(begun__lt=timezone.now() - GRACE).exclude(id__in=alive)
     imports = uploads.give_up(scope, rows.filter(kind=uploads.KIND))
@@ -147,6 +147,6 @@ def fail_lost(scope: Scope) -> int:
 
 
 def forget_old(scope: Scope) -> int:
-    """Nobody looks for a finished job after a month."""
+    """Delete finished jobs after a month."""
     rows = Job.objects.filter(instance=scope.instance, id__lt=first_id_at(timezone.now() - KEPT))
     return rows.exclude(state__in=Job.UNFINISHED).delete()[0]

@@ -1,6 +1,6 @@
-"""Asking an API that speaks like OpenAI's: being done in time, and every failure in words.
+"""Calling an OpenAI-compatible API: with a time limit, and with every failure translated into `Unavailable`.
 
-`api` is what the API is called in a sentence: "embeddings API", "language model".
+`api` is the name of the API in error messages: "embeddings API", "language model".
 """
 
 import math
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LONGEST_RETRY_AFTER = 600.0
-# What may be better in a moment.
+# Failures that may be over in a moment, so that another attempt makes sense.
 PASSING = ("rate_limited", "timeout", "unreachable", "server_error", "bad_answer")
 
 
 class Unavailable(Exception):
-    """An answer cannot be had right now: `reason` is a sentence for people, `code` a short id."""
+    """There is no answer right now: `reason` is a sentence for people, `code` a short id."""
 
     def __init__(self, code: str, reason: str, retry_after: float | None = None) -> None:
         self.code = code
@@ -34,32 +34,34 @@ class Unavailable(Exception):
 
 
 def refuse_in_transaction() -> None:
-    """Django marks the transactions its test cases run in, for its own `durable=True`; only those may be open."""
+    """Raise if a transaction is open, other than the one that Django's test case opens around each test."""
     if any(not getattr(block, "_from_testcase", False) for block in connection.atomic_blocks):
-        raise RuntimeError("Other people's APIs are asked before or after a transaction, never inside one.")
+        raise RuntimeError("External APIs are called before or after a transaction, never inside one.")
 
 
 def translated(ask: Callable[[], T], *, api: str, model: str) -> T:
-    """The answer, or `Unavailable` whatever it is that went wrong."""
+    """Return the answer of `ask`, or raise `Unavailable` whatever went wrong."""
     import httpx2
     import openai
 
     try:
         return ask()
     except openai.APIStatusError as error:
-        raise _said_no(api, model, error) from None
+        raise _refused(api, model, error) from None
     except openai.APITimeoutError:
         raise too_late(api) from None
     except (openai.APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL):
         raise Unavailable("unreachable", f"The {api} cannot be reached from this server.") from None
-    # The library reads an answer without looking at it: what is not JSON, or not of the right shape, ends up here.
+    # The library does not validate answers: one that is not JSON or has an unexpected shape ends up here.
     except (openai.OpenAIError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError):
         raise unusable(api, "it cannot be read") from None
 
 
 def within(seconds: float, ask: Callable[[], T], *, api: str) -> T:
-    """The library's time-out is for each read, and looking up a host has none: leaving a thread behind is the only
-    way to be done in time."""
+    """Run `ask` in a thread and stop waiting for it after some seconds.
+
+    The library's time-out applies to each read, and a DNS lookup has none. So the thread may be left running.
+    """
     try:
         return in_background(ask, name=api).result(seconds)
     except TimeoutError:
@@ -67,7 +69,7 @@ def within(seconds: float, ask: Callable[[], T], *, api: str) -> T:
 
 
 def in_background(ask: Callable[[], T], *, name: str) -> Future[T]:
-    """By a thread that nothing waits for but whoever wants the answer, not even the end of the process."""
+    """Run `ask` in a daemon thread, which does not keep the process from ending."""
     answer: Future[T] = Future()
 
     def run() -> None:
@@ -88,7 +90,7 @@ def unusable(api: str, why: str) -> Unavailable:
     return Unavailable("bad_answer", f"The answer of the {api} is unusable: {why}.")
 
 
-def _said_no(api: str, model: str, error: "APIStatusError") -> Unavailable:
+def _refused(api: str, model: str, error: "APIStatusError") -> Unavailable:
     status, retry_after = error.status_code, _retry_after(error)
     if status == 401:
         return Unavailable("unauthorized", f"The {api} does not accept the key.")
@@ -106,7 +108,7 @@ def _said_no(api: str, model: str, error: "APIStatusError") -> Unavailable:
 
 
 def _retry_after(error: "APIStatusError") -> float | None:
-    """Seconds, from either way of saying it; nothing when it makes no sense."""
+    """The Retry-After header in seconds, whether it has seconds or a date; None if it cannot be read."""
     value = error.response.headers.get("retry-after", "")
     try:
         seconds = float(value) if not value[:1].isalpha() else parsedate_to_datetime(value).timestamp() - time.time()

@@ -1,7 +1,7 @@
-"""Files kept with a memory, in Django's storage: read by whoever may read the memory, gone when it goes.
+"""Files attached to a memory, in Django's storage. Who may read the memory may read them; they are deleted with it.
 
-What is stored is named by an id of ours, never by the name somebody sent, so no name can lead anywhere else. The type
-is taken from the bytes; what could be run by a browser is plain text or nothing in particular.
+The path in the storage is made from our own id and never from the name that was sent, so no name can lead outside the
+folder. The content type is detected from the bytes; anything a browser could run is served as plain text or as unknown.
 """
 
 from collections.abc import Iterator
@@ -30,13 +30,13 @@ from memoryconsole.streams import Limited, safe_name
 
 FOLDER = "files"
 MOST = 20
-# A file is stored before its row: one that has just come is no orphan.
+# A file is stored before its row, so a file that is younger than this may still get one.
 SETTLED = timedelta(hours=1)
 PART = 64 * 1024
 
 
 class _Examined(Limited):
-    """The file as it goes by: its first bytes and its hash."""
+    """A stream that keeps the first bytes and the hash of what is read from it."""
 
     def __init__(self, stream: Any, most: int) -> None:
         super().__init__(stream, most)
@@ -51,12 +51,12 @@ class _Examined(Limited):
 
 
 def attachments_of(scope: Scope, memory: Memory) -> QuerySet[Attachment]:
-    """The first one first."""
+    """Oldest first."""
     return Attachment.objects.filter(instance=scope.instance, memory_id=memory.id).order_by("id")
 
 
 def find_attachment(scope: Scope, raw_memory_id: object, raw_id: object) -> Attachment:
-    """The only way from outside ids to a file, through the memory that decides who may read it."""
+    """Look up an attachment by ids from outside. The memory decides who may read it."""
     files = attachments_of(scope, find_memory(scope, raw_memory_id))
     return find_among(files, raw_id, "There is no such attachment in this instance.")
 
@@ -68,7 +68,7 @@ def attach(scope: Scope, raw_memory_id: object, stream: Any, *, name: str) -> At
     id = uuid7()
     path = f"{FOLDER}/{scope.instance.id}/{id}"
     with _stored(path, stream) as file, transaction.atomic():
-        # Whoever deletes the memory waits for this row and its file, or has been faster, and there is no memory.
+        # Lock the memory: a deletion either waits and then finds this file, or was faster and there is no memory.
         if readable(scope).filter(id=memory.id).select_for_update(no_key=True).first() is None:
             raise NotFound("This memory has just been deleted.")
         _refuse_more(scope, memory)
@@ -94,7 +94,7 @@ def _refuse_more(scope: Scope, memory: Memory) -> None:
 
 @contextmanager
 def _stored(path: str, stream: Any) -> Iterator[_Examined]:
-    """The file in the storage, unless what is done with it fails."""
+    """Store the file, and remove it again if the block fails."""
     file = _Examined(stream, settings.ATTACHMENT_MAX_BYTES)
     try:
         default_storage.save(path, File(cast(IO[bytes], file)))
@@ -105,7 +105,7 @@ def _stored(path: str, stream: Any) -> Iterator[_Examined]:
 
 
 def parts_of_file(attachment: Attachment) -> Iterator[bytes]:
-    """Its bytes, in parts; opened at once, so that a missing file is an error and no empty download."""
+    """The file's bytes in parts. It is opened right away: a missing file is then a 404 instead of an empty download."""
     try:
         file = default_storage.open(attachment.path, "rb")
     except FileNotFoundError:
@@ -120,8 +120,7 @@ def _parts(file: "File[bytes]") -> Iterator[bytes]:
 
 
 def move_attachments(scope: Scope, source: Memory, target: Memory, *, all: bool) -> None:
-    """As many as there is room for, the first ones first, or all of them. Part of the caller's transaction, which holds
-    both rows."""
+    """Move the oldest attachments, as many as there is room for, or `all`. The caller has locked both memories."""
     room = None if all else max(MOST - attachments_of(scope, target).count(), 0)
     moving = list(attachments_of(scope, source).values_list("id", flat=True)[:room])
     if moving:
@@ -140,7 +139,7 @@ def delete_attachment(scope: Scope, raw_memory_id: object, raw_id: object) -> No
 
 
 def remove_orphans() -> int:
-    """Files without a row, as a crash between the two may leave them."""
+    """Delete files that have no row, which a crash may leave behind. Return how many."""
     removed = 0
     for folder, names in _folders():
         instance = parse_id(folder)

@@ -15,7 +15,7 @@ from memoryconsole.ids import first_id_at, uuid7
 from memoryconsole.reading import filled
 
 READ_PRIVATE = "read_private"
-# Looking at the same private memory again within this time is the same look.
+# A superadmin who reads the same private memory again within this time is not recorded again.
 ONE_LOOK = timedelta(hours=1)
 
 
@@ -24,7 +24,7 @@ def record(scope: Scope, action: str, memory_ids: Sequence[UUID] = (), **detail:
 
 
 def entry(scope: Scope, action: str, memory_ids: Sequence[UUID] = (), **detail: Any) -> Rows:
-    """What `record` writes, for those who write it together with what they do."""
+    """The row that `record` writes, for callers that insert it together with other rows."""
     fields = {
         "instance_id": scope.instance.id,
         "id": uuid7(),
@@ -38,9 +38,9 @@ def entry(scope: Scope, action: str, memory_ids: Sequence[UUID] = (), **detail: 
 
 
 def note_private_reads(scope: Scope, memories: Iterable[Memory]) -> None:
-    """One entry for all private memories of others that a superadmin is being shown and has not just seen.
+    """Record that a superadmin is shown other people's private memories, in one entry for all that are new to them.
 
-    Costs nothing where nothing is private. Programs with a key and the shell act for the assistant itself.
+    API keys and the shell act for the assistant, so their reads are not recorded. No query if nothing is private.
     """
     actor = scope.actor
     if actor.kind != "user" or not actor.is_superadmin:

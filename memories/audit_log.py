@@ -33,7 +33,7 @@ Format = Literal["csv", "jsonl"]
 
 
 class AuditFilters(Input):
-    """Every filter narrows; leaving one out means any."""
+    """Every filter narrows the result; leaving one out means any."""
 
     actor: Annotated[Name | None, NotEmpty] = None
     action: Annotated[Annotated[Text, StringConstraints(max_length=40)] | None, NotEmpty] = None
@@ -44,7 +44,7 @@ class AuditFilters(Input):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of the log with the first of its ids: one deletion may have had a million."""
+    """An entry with the first of its memory ids: a deletion may have a million of them."""
 
     row: AuditEntry
     memories: int
@@ -62,7 +62,7 @@ class Entries:
 
 
 def _naming(scope: Scope, memory_id: UUID) -> RawSQL:
-    """By the index of ids alone: the planner takes the few entries of one memory for many and would read the log."""
+    """As a subquery, so that the index of memory ids is used: the planner overestimates the matches and would scan."""
     return RawSQL(
         "id = ANY(ARRAY(SELECT id FROM memories_auditentry WHERE instance_id = %s AND memory_ids @> %s::uuid[]))",
         (scope.instance.id, [memory_id]),
@@ -78,7 +78,7 @@ def matching(scope: Scope, filters: AuditFilters) -> QuerySet[AuditEntry]:
         rows = rows.filter(action=filters.action)
     if filters.memory_id is not None:
         rows = rows.filter(_naming(scope, filters.memory_id))
-    # Ids sort by the time they were made.
+    # Ids sort by creation time.
     if filters.created_after is not None:
         rows = rows.filter(id__gte=first_id_at(filters.created_after))
     if filters.created_before is not None:
@@ -87,7 +87,7 @@ def matching(scope: Scope, filters: AuditFilters) -> QuerySet[AuditEntry]:
 
 
 def list_entries(scope: Scope, filters: AuditFilters, *, limit: int, cursor: str = "", ids: int = 1000) -> Entries:
-    """The newest entries, or those after a cursor, each with at most `ids` of its ids."""
+    """The newest entries, or those after a cursor, each with at most `ids` of its memory ids."""
     rows = matching(scope, filters).defer("memory_ids")
     rows = rows.annotate(memories=Func(F("memory_ids"), function="cardinality", output_field=IntegerField()))
     rows = rows.annotate(first_ids=_First("memory_ids", ids))
@@ -107,7 +107,7 @@ class _First(Func):
         super().__init__(F(column), n=int(n))
 
 
-# From one value to the next by the index, however many entries each has.
+# Skips from one distinct value to the next in the index, however many entries each value has.
 DISTINCT = """
 WITH RECURSIVE found AS (
     (SELECT {column} FROM memories_auditentry WHERE instance_id = %(instance)s ORDER BY {column} LIMIT 1)
@@ -121,14 +121,14 @@ SELECT {column} FROM found WHERE {column} IS NOT NULL LIMIT {choices}
 
 
 def known(scope: Scope, column: Literal["actor", "action"]) -> list[str]:
-    """The actors or actions this instance's log has, to choose from."""
+    """The actors or actions that occur in this instance's log."""
     with connection.cursor() as cursor:
         cursor.execute(DISTINCT.format(column=column, choices=CHOICES), {"instance": scope.instance.id})
         return [value for (value,) in cursor.fetchall()]
 
 
 def export(scope: Scope, filters: AuditFilters, format: Format) -> Iterator[str]:
-    """All matching entries as text, a part at a time; no connection is held while a part is being sent."""
+    """All matching entries as text, in parts. No database connection is held while a part is being sent."""
     write = {"csv": _csv_lines, "jsonl": _json_lines}[format]
     if format == "csv":
         yield _csv_text([COLUMNS])
@@ -145,7 +145,7 @@ COLUMNS = ["id", "createdAt", "actor", "action", "memoryId", "detail"]
 
 
 def _csv_lines(entry: AuditEntry) -> str:
-    """A line per memory: each says who did what to which memory when."""
+    """One line for each memory of the entry."""
     detail = json.dumps(entry.detail, ensure_ascii=False) if entry.detail else ""
     ids: list[UUID] | list[str] = entry.memory_ids or [""]
     known = [str(entry.id), when(entry.created_at), entry.actor, entry.action]

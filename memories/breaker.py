@@ -1,4 +1,4 @@
-"""A circuit breaker: after a few failures in a row nobody is made to wait for a service that is down."""
+"""A circuit breaker: after a few failures in a row, calls to a service fail at once for a while."""
 
 import logging
 import time
@@ -17,7 +17,7 @@ OPEN_SECONDS = 20.0
 
 
 class Breaker:
-    """Of one service, for as long as the process lives."""
+    """The state of one service, kept in this process."""
 
     def __init__(self) -> None:
         self._reason = ""
@@ -26,7 +26,7 @@ class Breaker:
         self._closed_again_at: float | None = None
 
     def ask(self, ask: Callable[[], T], *, consequence: str) -> T:
-        """The answer, or Unavailable: at once while it is open. `consequence` is logged when it opens."""
+        """Return the answer or raise Unavailable, at once if the breaker is open. `consequence` is for the log."""
         seconds = self._seconds_left()
         if seconds:
             raise Unavailable("breaker_open", self._reason, seconds)
@@ -34,7 +34,7 @@ class Breaker:
         try:
             answer = ask()
         except Unavailable as problem:
-            # What it refuses says something about the question, not about the service.
+            # A refused question is a fault of the question; the service works.
             if problem.code == "refused":
                 self._succeeded()
             elif self._failed(problem):
@@ -44,14 +44,14 @@ class Breaker:
         return answer
 
     def _seconds_left(self) -> float:
-        """How long nobody should try; 0 for whoever may. Once the time is up, one caller may, for all the others."""
+        """How long callers must not try. When the time is up, the first caller gets 0 and the next ones wait again."""
         with self._lock:
             if self._closed_again_at is None:
                 return 0.0
             left = self._closed_again_at - time.monotonic()
             if left > 0:
                 return left
-            # The trial moves the time on by itself, so one that never reports does not keep the breaker open for ever.
+            # Set here and not when the trial fails, so that a trial that never ends cannot block the breaker for ever.
             self._closed_again_at = time.monotonic() + OPEN_SECONDS
             return 0.0
 
@@ -61,7 +61,7 @@ class Breaker:
             self._closed_again_at = None
 
     def _failed(self, problem: Unavailable) -> bool:
-        """Whether this failure opened it; a key that is refused is going to be refused again."""
+        """Count a failure; return whether it opened the breaker. A key that is not accepted opens it at once."""
         with self._lock:
             self._reason = problem.reason
             self._failures += 1

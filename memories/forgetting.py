@@ -1,9 +1,8 @@
-"""Forgetting a person: everything of one owner in one instance, in one transaction, with a receipt and a proof.
+"""Forgetting a person: deleting everything of one owner in one instance, in one transaction, with a receipt.
 
-What goes: their conversations with every message; their memories, whatever their state, and memories of nobody in
-particular that were learnt in those conversations; recalls made for them; golden queries asked on their behalf; work on
-them and their conversations. What stays is a line in the audit log with ids, counts and a fingerprint from which the
-owner cannot be told.
+Deleted are their conversations with all messages; their memories in any state, and memories without an owner that were
+learnt only in those conversations; recalls made for them; golden queries asked on their behalf; jobs about them and
+their conversations. What stays is an audit entry with ids, counts and a fingerprint that does not reveal the owner.
 """
 
 from collections.abc import Sequence
@@ -54,7 +53,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What went, what is left of the owner – nothing –, and where others still mention the owner's id."""
+    """What was deleted, how many rows of the owner are left (none), and how many other rows mention the owner's id."""
 
     counts: Counts
     left: int
@@ -62,13 +61,16 @@ class Forgotten:
 
 
 def preview(scope: Scope, owner: str) -> Counts:
-    """What forgetting would remove."""
+    """Count what `forget` would delete."""
     require_reach(scope)
     return _counts(scope, owner, *_found(scope, owner))
 
 
 def forget(scope: Scope, owner: str, *, expected: dict[str, int] | None = None) -> Forgotten:
-    """All or nothing; again is no mistake, there is just nothing any more. `expected` are counts somebody has seen."""
+    """Delete everything of the owner, or nothing if the numbers differ from `expected`, which a caller may have seen.
+
+    Forgetting somebody again is no error and deletes nothing.
+    """
     scope.require_write()
     require_reach(scope)
     with transaction.atomic():
@@ -87,24 +89,24 @@ def forget(scope: Scope, owner: str, *, expected: dict[str, int] | None = None) 
 
 
 def forgotten_at(scope: Scope, owner: str) -> datetime | None:
-    """When this owner was forgotten last; the log knows only the fingerprint."""
+    """When this owner was last forgotten, found by the fingerprint."""
     rows = AuditEntry.objects.filter(instance=scope.instance, action=FORGOTTEN)
     last = rows.filter(detail__owner=fingerprint(scope, owner)).order_by("-id").first()
     return last.created_at if last else None
 
 
 def fingerprint(scope: Scope, owner: str) -> str:
-    """Keyed, so that nobody can try names until one fits."""
+    """A keyed hash, so that nobody can find the owner by hashing guesses."""
     return salted_hmac(f"forgotten in {scope.instance.id}", owner, algorithm="sha256").hexdigest()[:32]
 
 
 def require_reach(scope: Scope) -> None:
-    """It reaches private memories and every conversation, so of console users only superadmins may."""
+    """Forgetting includes private memories and all conversations, so among console users only superadmins may."""
     if scope.actor.kind == "user" and not scope.actor.is_superadmin:
         raise NotAllowed("Only a superadmin may forget a person.")
 
 
-# Of nobody in particular, and known from nowhere but this owner's conversations.
+# The owner's memories, and those without an owner whose only sources are this owner's conversations.
 MEMORIES = """
 SELECT id FROM memories_memory m
 WHERE instance_id = %(instance)s AND (owner = %(owner)s OR owner = '' AND (
@@ -118,7 +120,7 @@ ORDER BY id {lock}
 
 
 def _found(scope: Scope, owner: str, *, lock: bool = False) -> tuple[list[UUID], list[UUID]]:
-    """The conversations and the memories that go."""
+    """The conversations and memories to delete."""
     rows = Conversation.objects.filter(instance=scope.instance, owner=owner).order_by("id")
     conversations = list((rows.select_for_update() if lock else rows).values_list("id", flat=True))
     with connection.cursor() as cursor:
@@ -130,9 +132,9 @@ RECALLS = """
 FROM memories_recall
 WHERE instance_id = %(instance)s AND (owner = %(owner)s OR conversation_id = ANY(%(conversations)s::uuid[]))
 """
-# Their marks go with them.
+# Their marks are deleted by a foreign key.
 GOLDEN = "FROM memories_goldenquery WHERE instance_id = %(instance)s AND owner = %(owner)s"
-# Queued or finished work that names the owner or one of the conversations. What runs just now finds nothing to do.
+# Jobs that name the owner or one of the conversations. A job that is running now will find nothing left to do.
 NAMES = """EXISTS (
     SELECT FROM jsonb_path_query({column}, '$.**') AS part
     WHERE jsonb_typeof(part) = 'string' AND part #>> '{{}}' = ANY(%(names)s)
@@ -174,13 +176,13 @@ def _counts(scope: Scope, owner: str, conversations: Sequence[UUID], memories: S
     )
 
 
-# Memories of others that name a message of theirs among their sources.
-SAID = """
+# Messages of the owner, which may be sources of other people's memories.
+MESSAGES = """
 SELECT id FROM conversations_message
 WHERE instance_id = %(instance)s AND conversation_id = ANY(%(conversations)s::uuid[])
 """
 UNLINK = f"""
-WITH said AS MATERIALIZED ({SAID})
+WITH said AS MATERIALIZED ({MESSAGES})
 UPDATE memories_memory m
 SET source_message_ids = ARRAY(SELECT id FROM unnest(m.source_message_ids) WITH ORDINALITY AS source (id, place)
                                WHERE id NOT IN (SELECT id FROM said) ORDER BY place)
@@ -189,7 +191,7 @@ WHERE m.instance_id = %(instance)s AND m.owner <> %(owner)s AND m.source_message
 """
 UNLINK_VERSIONS = f"""
 UPDATE memories_memoryversion SET source_message_id = NULL
-WHERE instance_id = %(instance)s AND source_message_id IN ({SAID})
+WHERE instance_id = %(instance)s AND source_message_id IN ({MESSAGES})
 """
 UNNAME = """
 UPDATE memories_chunk SET who = ''
@@ -198,7 +200,7 @@ WHERE instance_id = %(instance)s AND who = %(owner)s AND NOT starts_with(lower(c
 
 
 def _unlink(scope: Scope, owner: str, conversations: Sequence[UUID]) -> None:
-    """Take away what names the owner or what they said, before that itself goes."""
+    """Before the conversations and memories are deleted: remove everything that refers to the owner or to them."""
     named = _named(scope, owner, conversations)
     with connection.cursor() as cursor:
         for what in (RECALLS, GOLDEN, JOBS, QUEUED):
@@ -208,7 +210,7 @@ def _unlink(scope: Scope, owner: str, conversations: Sequence[UUID]) -> None:
 
 
 def _unname(scope: Scope, owner: str) -> None:
-    """What is left of texts that were once theirs and are somebody else's now."""
+    """Remove the owner's name from chunks of memories that have another owner now."""
     with connection.cursor() as cursor:
         cursor.execute(UNNAME, _named(scope, owner, []))
 

@@ -1,4 +1,4 @@
-"""Work the worker does on memories, on a schedule. Jobs are the only ones who look at more than one instance."""
+"""The worker's tasks about memories, queued or periodic. Only tasks look at more than one instance."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -56,14 +56,14 @@ HAVING sum(delta) <> 0
 
 
 def _opened(actor: Actor, *instance_ids: UUID | str) -> Iterator[Scope]:
-    """Those that are still there when their turn comes: one may have been deleted since it was queued or counted."""
+    """A scope for each of these instances, skipping those that have been deleted meanwhile."""
     for instance_id in instance_ids:
         if instance := Instance.objects.filter(id=instance_id).first():
             yield Scope(instance, actor)
 
 
 class Later(BaseRetryStrategy):
-    """Somebody else's API is waited for: try again until it answers, soon at first, then every five minutes."""
+    """Retry while an API or the database is unavailable: soon at first, then every five minutes, without a limit."""
 
     def get_retry_decision(self, *, exception: BaseException, job: QueuedJob) -> RetryDecision | None:
         if not isinstance(exception, Unavailable | OperationalError):
@@ -83,7 +83,7 @@ def embed_memories(instance_id: str, job_id: str = "", limit: int | None = None)
 
 @app.task(name="embed_fresh_memories", retry=Later())
 def embed_fresh_memories(instance_id: str) -> None:
-    """While an instance changes its model: vectors of the old one for what is new."""
+    """While an instance changes its model: make vectors of the old model for new memories."""
     for scope in _opened(EMBEDDER, instance_id):
         embed_fresh(scope)
 
@@ -112,7 +112,7 @@ def _follow_up(instance_id: str, job_id: str, work: Callable[[Scope, Job], None]
 @app.periodic(cron="* * * * *")
 @app.task(name="tell_episodes", queueing_lock="tell_episodes")
 def tell_episodes(timestamp: int) -> None:
-    """Remember what happened in the conversations that have gone quiet."""
+    """Queue an episode for each conversation that has gone quiet."""
     for instance in Instance.objects.filter(memory_enabled=True):
         tell_quiet_ones(Scope(instance, follow_up.LEARNER))
 
@@ -120,7 +120,7 @@ def tell_episodes(timestamp: int) -> None:
 @app.periodic(cron="*/5 * * * *")
 @app.task(name="fail_lost_jobs", queueing_lock="fail_lost_jobs")
 def fail_lost_jobs(timestamp: int) -> None:
-    """Say of work whose worker is gone for good that it failed."""
+    """Mark jobs as failed whose worker is gone."""
     busy = Job.objects.filter(state__in=Job.UNFINISHED).values("instance_id").distinct()
     for instance in Instance.objects.filter(id__in=busy):
         fail_lost(Scope(instance, KEEPER))
@@ -142,7 +142,7 @@ def forget_old_jobs(timestamp: int) -> None:
 
 @app.task(name="use_language", retry=Later())
 def use_language_now(instance_id: str) -> None:
-    """After an instance's language has changed."""
+    """After an instance's language has changed: index its words again."""
     for scope in _opened(EMBEDDER, instance_id):
         use_language(scope)
         procedures.use_language(scope)
@@ -151,7 +151,7 @@ def use_language_now(instance_id: str) -> None:
 @app.periodic(cron="17 3 * * *")
 @app.task(name="embed_all_memories", queueing_lock="embed_all_memories")
 def embed_all_memories(timestamp: int) -> None:
-    """Every night, and when a worker starts: whatever still has no vector or is to have one of another model."""
+    """Every night and when a worker starts: queue what has no vector, or none of the model that the instance wants."""
     for instance in Instance.objects.all():
         embed_what_is_left(Scope(instance, EMBEDDER))
 
@@ -159,7 +159,7 @@ def embed_all_memories(timestamp: int) -> None:
 @app.periodic(cron="* * * * *")
 @app.task(name="fold_counts", queueing_lock="fold_counts")
 def fold_counts(timestamp: int) -> None:
-    """Sum up the appended changes, so that reading a count stays a matter of a few rows."""
+    """Sum up the appended changes, so that a count is the sum of a few rows."""
     with connection.cursor() as cursor:
         cursor.execute(FOLD)
 
@@ -167,7 +167,7 @@ def fold_counts(timestamp: int) -> None:
 @app.periodic(cron="*/5 * * * *")
 @app.task(name="purge_expired", queueing_lock="purge_expired")
 def purge_all_expired(timestamp: int) -> None:
-    """Remove what has expired; nobody has been able to read it since that moment."""
+    """Delete expired memories."""
     due = Memory.objects.filter(IS_EXPIRED).values("instance_id").distinct()
     for instance in Instance.objects.filter(id__in=due):
         purge_expired(Scope(instance, PURGER))
@@ -176,7 +176,7 @@ def purge_all_expired(timestamp: int) -> None:
 @app.periodic(cron="* * * * *")
 @app.task(name="count_uses", queueing_lock="count_uses")
 def count_uses(timestamp: int) -> None:
-    """Add up how often memories were put into prompts; recall itself only appends."""
+    """Add the appended uses of memories to their access counts."""
     for instance_id in RecallUse.objects.order_by().values_list("instance_id", flat=True).distinct():
         fold_uses(instance_id)
 
@@ -184,7 +184,7 @@ def count_uses(timestamp: int) -> None:
 @app.periodic(cron="41 * * * *")
 @app.task(name="purge_recalls", queueing_lock="purge_recalls")
 def purge_recalls(timestamp: int) -> None:
-    """Forget the recalls that are older than their instance keeps them."""
+    """Delete recalls that are older than their instance keeps them."""
     for instance in Instance.objects.all():
         purge_log(Scope(instance, PURGER))
 
@@ -192,7 +192,7 @@ def purge_recalls(timestamp: int) -> None:
 @app.periodic(cron="*/5 * * * *")
 @app.task(name="mark_milestones", queueing_lock="mark_milestones")
 def mark_milestones(timestamp: int) -> None:
-    """Mark the long lists whose length has changed since they were marked."""
+    """Make new milestones for long lists whose length has changed."""
     lengths = MemoryCount.objects.values_list("instance_id").annotate(n=Sum("delta")).filter(n__gte=WORTH_MARKING)
     marked = dict(Milestone.objects.filter(series=MARKED).values_list("instance_id", "ordinal"))
     changed = {instance_id: length for instance_id, length in lengths if marked.get(instance_id) != length}
@@ -203,7 +203,7 @@ def mark_milestones(timestamp: int) -> None:
 @app.periodic(cron="*/10 * * * *")
 @app.task(name="count_common_words", queueing_lock="count_common_words")
 def count_common_words(timestamp: int) -> None:
-    """Count the common words of the large instances that have changed since they were counted."""
+    """Count the common words of large instances that have changed since the last count."""
     lengths = MemoryCount.objects.values_list("instance_id").annotate(n=Sum("delta")).filter(n__gt=ALL_WORDS_UP_TO)
     counted = dict(WordFrequency.objects.filter(word=ALL).values_list("instance_id", "chunks"))
     changed = [instance_id for instance_id, length in lengths if is_outdated(counted.get(instance_id), length)]
@@ -214,9 +214,9 @@ def count_common_words(timestamp: int) -> None:
 @app.periodic(cron="*/10 * * * *")
 @app.task(name="build_vector_indexes", queueing_lock="build_vector_indexes", lock="build_vector_indexes")
 def build_vector_indexes(timestamp: int) -> None:
-    """Give every instance that has become large a vector index of its own, and take it from those that shrank.
+    """Build a vector index for every instance that has become large, and drop those of instances that shrank.
 
-    One that cannot be built, for which the disk has no room, keeps nobody else from theirs.
+    If one index cannot be built, because the disk is full for example, the others are still built.
     """
     lengths = dict(MemoryCount.objects.values_list("instance_id").annotate(Sum("delta")))
     failure: DatabaseError | None = None
@@ -236,7 +236,7 @@ def build_vector_indexes(timestamp: int) -> None:
 
 @app.task(name="import_memories", retry=Later())
 def import_memories(instance_id: str, job_id: str, path: str, actor: dict[str, Any]) -> None:
-    """Bring in a large file; its own rows are known when it has to begin again."""
+    """Import a large file. After a crash it is started again and continues where it was."""
     instance = Instance.objects.filter(id=instance_id).first()
     job = Job.objects.filter(instance_id=instance_id, id=job_id).first()
     if instance is None or job is None:
@@ -248,6 +248,6 @@ def import_memories(instance_id: str, job_id: str, path: str, actor: dict[str, A
 @app.periodic(cron="41 * * * *")
 @app.task(name="remove_forgotten_uploads", queueing_lock="remove_forgotten_uploads")
 def remove_forgotten_uploads(timestamp: int) -> None:
-    """Files of imports that nobody has confirmed, and files whose memory is gone."""
+    """Delete files of imports that nobody has confirmed, and files of memories that are gone."""
     uploads.remove_forgotten()
     remove_orphans()

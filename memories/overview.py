@@ -1,7 +1,7 @@
-"""An instance at a glance: what needs somebody, what is remembered, and how it is used.
+"""The Overview page: what needs attention, what is remembered, and how it is used.
 
-Every number is of the same rows as the list it leads to. What has to be counted row by row is counted up to a limit, so
-that the page takes as long in a large instance as in a small one.
+Every number counts the same rows as the list it links to. Rows that have to be counted one by one are counted up to a
+limit, so that the page takes as long in a large instance as in a small one.
 """
 
 from collections.abc import Mapping
@@ -32,10 +32,10 @@ from memoryconsole.ids import first_id_at
 DAYS = 30
 SOON = timedelta(days=7)
 RECENT = timedelta(days=7)
-# A vector is made within seconds where somebody can be asked for it.
+# Vectors are usually made within seconds; one that is pending for longer is late.
 LATE = timedelta(hours=1)
 COUNTED_UP_TO = 10_000
-# Of what needs somebody, more is many.
+# The numbers of things to do are only counted up to this.
 MANY = 1_000
 SHOWN = 5
 IS_RECALLED = spelt_out("access_count > 0")
@@ -43,7 +43,7 @@ IS_RECALLED = spelt_out("access_count > 0")
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What somebody should look at, and of what expires the first few."""
+    """What somebody should look at, and the memories that expire soonest."""
 
     waiting: int
     duplicates: int
@@ -61,7 +61,7 @@ class Remembered:
     pinned: int
     added: list[Day]
     without_vector: int | None
-    """None where nobody can make vectors and nobody has."""
+    """None if the instance has no embedder and no vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def _needs(scope: Scope, n: Mapping[str, int], vectors: Mapping[str, Any], now: 
         conflicts=n["conflicts"],
         failed_jobs=n["failed_jobs"],
         not_embeddable=vectors["failed"],
-        # Where nobody can be asked for vectors, a warning says so already.
+        # Without an embedder all of them are late, and a warning already says that there is none.
         late=vectors["late"] if model_of(scope.instance) else 0,
         expiring=n["expiring"],
         soonest=list(_expiring(scope, now).order_by("expires_at", "id")[:SHOWN]) if n["expiring"] else [],
@@ -139,9 +139,9 @@ def _expiring(scope: Scope, now: datetime) -> QuerySet[Memory]:
 
 def _counted_rows(scope: Scope, now: datetime) -> dict[str, QuerySet[Any]]:
     failed = jobs(scope, JobFilters(state=Job.State.FAILED)).filter(id__gte=first_id_at(now - LOOKED_BACK))
-    # Looked up one by one, for the reason that `open_pairs` gives.
-    theirs = Subquery(readable(scope).filter(id=OuterRef("memory_id")).values("id"))
-    files = Attachment.objects.filter(instance=scope.instance, memory_id=theirs)
+    # Looked up one by one, for the same reason as in `open_pairs`.
+    is_readable = Subquery(readable(scope).filter(id=OuterRef("memory_id")).values("id"))
+    files = Attachment.objects.filter(instance=scope.instance, memory_id=is_readable)
     return {
         "waiting": waiting(scope)[: MANY + 1],
         "duplicates": open_pairs(scope, "duplicate")[: MANY + 1],
@@ -157,7 +157,7 @@ def _counted_rows(scope: Scope, now: datetime) -> dict[str, QuerySet[Any]]:
 
 
 def _sizes(queries: Mapping[str, QuerySet[Any]]) -> dict[str, int]:
-    """How many rows each of the queries finds, asked for by one statement."""
+    """Count the rows of all these queries by one statement."""
     counts: list[str] = []
     parameters: list[Any] = []
     for name, rows in queries.items():
@@ -170,7 +170,7 @@ def _sizes(queries: Mapping[str, QuerySet[Any]]) -> dict[str, int]:
 
 
 def _vectors(scope: Scope, now: datetime) -> dict[str, Any]:
-    """The oldest first: what cannot be embedded is among them, whatever else has come in the meantime."""
+    """Count the memories without a vector, oldest first: failed ones are counted even if many new ones are pending."""
     if not model_of(scope.instance) and not scope.instance.embedding_model:
         return {"missing": None, "failed": 0, "late": 0}
     rows = matching(scope, Filters()).filter(IS_NOT_EMBEDDED).order_by("id")

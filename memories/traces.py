@@ -1,6 +1,6 @@
-"""Where in an instance's tables a word still stands: what is left of somebody after they were forgotten.
+"""Finding what is left of a person in an instance's tables after they were forgotten.
 
-The tables and columns are asked of the database, so that a table somebody adds later is looked at too.
+Tables and columns are read from the information schema, so that tables added later are searched too.
 """
 
 import re
@@ -20,7 +20,7 @@ WHERE c.table_schema = current_schema() AND t.table_type = 'BASE TABLE'
                        WHERE table_schema = current_schema() AND column_name = 'instance_id')
 ORDER BY c.table_name, c.ordinal_position
 """
-# Made from other tables, so that what stands there stands elsewhere too.
+# Made from other tables, so their text would be counted twice.
 DERIVED = {"memories_chunk", "memories_wordfrequency"}
 KINDS = {
     "memories_memory": "memories",
@@ -34,12 +34,12 @@ KINDS = {
     "conversations_conversation": "conversations",
     "conversations_message": "messages",
 }
-# Who did something, not whom it is about.
+# Columns that say who did something, not whom it is about.
 ACTORS = {"actor"}
 
 
 def owned_by(scope: Scope, owner: str) -> dict[str, int]:
-    """Rows that say they are this owner's, by kind."""
+    """The number of rows that have this owner, by kind."""
     return {
         KINDS.get(table, table): n
         for table, columns in _columns().items()
@@ -48,18 +48,18 @@ def owned_by(scope: Scope, owner: str) -> dict[str, int]:
 
 
 def mentioning(scope: Scope, text: str) -> dict[str, int]:
-    """Rows in which the text stands as a word of its own, whatever its case, by kind."""
+    """The number of rows that contain the text as a whole word, ignoring case, by kind."""
     pattern = rf"(?<![[:alnum:]]){re.escape(text)}(?![[:alnum:]])"
     found = {}
     for table, columns in _columns().items():
-        looked_at = [f'"{name}"::text ~* %(value)s' for name in columns if name not in ACTORS]
-        if table not in DERIVED and looked_at and (n := _count(scope, table, " OR ".join(looked_at), pattern)):
+        conditions = [f'"{name}"::text ~* %(value)s' for name in columns if name not in ACTORS]
+        if table not in DERIVED and conditions and (n := _count(scope, table, " OR ".join(conditions), pattern)):
             found[KINDS.get(table, table)] = n
     return found
 
 
 def refresh_statistics() -> None:
-    """The planner keeps samples of owners, tags and words; those of rows that are gone go with the next ANALYZE."""
+    """Run ANALYZE, because the planner's statistics still contain owners, tags and words of deleted rows."""
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE " + ", ".join(f'"{table}"' for table in _columns()))
 
