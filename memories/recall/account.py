@@ -1,6 +1,6 @@
-"""The account of a recall: every memory that was considered, what became of it, and the numbers that decided.
+"""The account of a recall: every memory that was considered, whether it was given or dropped, and why.
 
-Packed, it is what the log keeps: lists without names, because there is one for every turn of every conversation.
+The log stores it packed, as lists without names, because there is one for every turn of every conversation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ NO_ROOM = "There was not enough room left in the token budget."
 
 
 class Numbers(NamedTuple):
-    """What search and weighing said about a memory."""
+    """A memory's ranks and scores from search, and its multipliers and final score."""
 
     place: int | None = None
     vector_rank: int | None = None
@@ -53,7 +53,7 @@ def numbers_of(candidate: Candidate | None) -> Numbers:
 
 @dataclass(frozen=True, slots=True)
 class GivenLine:
-    """A memory that is in the block: found, recent or injected, in which wording, and how many tokens long."""
+    """A memory in the block. `why` is found, recent or injected; `form` is content, summary or excerpt."""
 
     memory_id: UUID
     why: str
@@ -62,19 +62,19 @@ class GivenLine:
     rank: int | None = None
     numbers: Numbers = NO_NUMBERS
     passage: tuple[int, int] | None = None
-    """Of an excerpt: where in the memory it begins and ends."""
+    """Where an excerpt begins and ends in the memory's content."""
 
 
 @dataclass(frozen=True, slots=True)
 class DroppedLine:
-    """A memory that was considered and left out; `reason` is the cause in a word, `detail` in a sentence."""
+    """A memory that was considered and left out. `reason` is the cause as a code, `detail` as a sentence."""
 
     memory_id: UUID
     reason: str
     detail: str
     numbers: Numbers = NO_NUMBERS
     cut: Cut | None = None
-    """What search had against it, when something else decided."""
+    """Why the selection dropped it, if `reason` is something else."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Account:
     filter: Mapping[str, Any] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     is_capped: bool = False
-    """There were more memories that belong into every prompt than the instance injects."""
+    """Whether there were more memories to inject than the instance's limit."""
     has_summary: bool = False
     procedures: Sequence[UUID] = ()
     given: Sequence[GivenLine] = ()
@@ -97,7 +97,7 @@ class Account:
     dropped: Sequence[DroppedLine] = ()
 
     @cached_property
-    def fates(self) -> Mapping[UUID, GivenLine | DroppedLine]:
+    def line_of(self) -> Mapping[UUID, GivenLine | DroppedLine]:
         lines: list[GivenLine | DroppedLine] = [*self.dropped, *self.given]
         return {line.memory_id: line for line in lines}
 
@@ -112,11 +112,24 @@ def packed(account: Account) -> dict[str, Any]:
         "summary": account.has_summary,
         "procedures": [id.hex for id in account.procedures],
         "given": [
-            [line.memory_id.hex, line.why, line.form, line.tokens, line.rank, line.passage, *_short(line.numbers)]
+            [
+                line.memory_id.hex,
+                line.why,
+                line.form,
+                line.tokens,
+                line.rank,
+                line.passage,
+                *_rounded(line.numbers),
+            ]
             for line in account.given
         ],
         "dropped": [
-            [line.memory_id.hex, line.reason, "" if line.detail == NO_ROOM else line.detail, *_short(line.numbers)]
+            [
+                line.memory_id.hex,
+                line.reason,
+                "" if line.detail == NO_ROOM else line.detail,
+                *_rounded(line.numbers),
+            ]
             for line in account.dropped
         ],
         "cut": {line.memory_id.hex: [line.cut.cause, line.cut.detail] for line in account.dropped if line.cut},
@@ -143,8 +156,8 @@ def account_of(packed: Mapping[str, Any], *, query: str, user_id: str, mode: str
     )
 
 
-def _short(numbers: Numbers) -> list[float | int | None]:
-    """Nothing for what was not found at all."""
+def _rounded(numbers: Numbers) -> list[float | int | None]:
+    """Empty for a memory that search did not find."""
     if numbers == NO_NUMBERS:
         return []
     return [round(value, 4) if isinstance(value, float) else value for value in numbers]

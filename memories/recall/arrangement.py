@@ -1,4 +1,4 @@
-"""Everything that may go into a block, and in which order it gets room. `docs/recall.md` says why in this order."""
+"""Everything that may go into the block, and in which order it gets room. `docs/recall.md` explains the order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +12,9 @@ from memories.recall.prompt_block import Entry, Turn, Wording, short_name
 from memories.recall.selection import Candidate
 from memories.vocabulary import Role
 
-# Lessons may not push out what was asked about: at first they get half of what identity leaves.
+# Lessons first get only half of the room, so that they do not push out what was found. They get the rest later.
 LESSONS_FIRST = 0.5
+# Within a label, injected memories come after the found ones.
 INJECTED_AFTER = 1_000
 
 
@@ -26,10 +27,10 @@ class Arrangement:
 
     def turns(self) -> list[Turn]:
         found = [memory_entry(one.memory, n, one.passage, one.origin) for n, one in enumerate(self.found)]
-        known = {entry.id: entry for entry in found}
+        found_by_id = {entry.id: entry for entry in found}
         always = {
             role: [
-                known.get(memory.id) or memory_entry(memory, INJECTED_AFTER + n)
+                found_by_id.get(memory.id) or memory_entry(memory, INJECTED_AFTER + n)
                 for n, memory in enumerate(self.injected.of(role))
             ]
             for role in Role
@@ -56,7 +57,7 @@ def memory_entry(memory: Memory, order: int, passage: str = "", origin: Instance
 
 
 def name_of(id: UUID, key: str, origin: Instance | None = None) -> str:
-    """What another instance shares says whose it is."""
+    """The key or a short id, with the instance it comes from if another one shares it."""
     name = key or short_name(id)
     return f"{name} from {origin.slug}" if origin else name
 

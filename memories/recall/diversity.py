@@ -1,4 +1,4 @@
-"""Maximal Marginal Relevance: what says the same as a memory already chosen counts less."""
+"""Maximal Marginal Relevance: a memory counts less the more it resembles one that is already chosen."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """The share of words they have in common."""
+    """The share of common words, from 0 to 1."""
     together = len(one | other)
     return len(one & other) / together if together else 0.0
 
 
 def choose(scores: Sequence[float], words: Sequence[frozenset[str]], *, limit: int, balance: float) -> list[int]:
-    """The indexes of what is chosen, in order. `balance` 1 looks at scores alone, 0 at differences alone."""
+    """The indexes of the chosen, in order. `balance` 1 considers only scores, 0 only differences."""
     left = list(range(len(scores)))
     nearest = [0.0] * len(scores)
     chosen: list[int] = []
@@ -32,6 +32,6 @@ def choose(scores: Sequence[float], words: Sequence[frozenset[str]], *, limit: i
 
 
 def most_alike(n: int, chosen: Sequence[int], words: Sequence[frozenset[str]]) -> tuple[int, float]:
-    """Which of the chosen it resembles most, and how much."""
+    """Which of the chosen `n` resembles most, and how much."""
     alike = max(chosen, key=lambda other: jaccard(words[n], words[other]))
     return alike, jaccard(words[n], words[alike])

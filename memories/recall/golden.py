@@ -1,4 +1,4 @@
-"""Golden queries: questions whose answers are known, to see what a change of settings does before it is saved."""
+"""Golden queries: questions with known answers, to measure recall and to try settings before they are saved."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class Golden:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one variant found for one golden query, the best first; no quality when nothing is expected."""
+    """What one variant found for one golden query, best first. No quality if the query expects nothing."""
 
     golden: Golden
     found: Sequence[UUID]
@@ -68,7 +68,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way to recall, over all golden queries."""
+    """The answers of one way to recall to all golden queries."""
 
     name: str
     k: int
@@ -84,7 +84,7 @@ class Variant:
 
 
 def golden_queries(scope: Scope) -> list[Golden]:
-    """The oldest first."""
+    """Oldest first."""
     marks = GoldenMark.objects.filter(instance=scope.instance)
     return _with_marks(scope, list(_queries(scope).order_by("id")), marks)
 
@@ -94,18 +94,18 @@ def with_marks(scope: Scope, row: GoldenQuery) -> Golden:
 
 
 def _with_marks(scope: Scope, rows: Sequence[GoldenQuery], marks: QuerySet[GoldenMark]) -> list[Golden]:
-    """With those of their memories that the reader may see."""
+    """Add the marked memories that the reader may see."""
     visible = marks.filter(memory_id__in=readable(scope).values("id")).order_by("id")
-    of: dict[tuple[UUID, bool], list[UUID]] = {}
+    marked: dict[tuple[UUID, bool], list[UUID]] = {}
     for golden_id, memory_id, expected in visible.values_list("golden_id", "memory_id", "expected"):
-        of.setdefault((golden_id, expected), []).append(memory_id)
-    return [Golden(row, of.get((row.id, True), []), of.get((row.id, False), [])) for row in rows]
+        marked.setdefault((golden_id, expected), []).append(memory_id)
+    return [Golden(row, marked.get((row.id, True), []), marked.get((row.id, False), [])) for row in rows]
 
 
 def save_golden(scope: Scope, draft: GoldenDraft) -> GoldenQuery:
-    """The query with exactly these memories; the same query of the same user again replaces its list.
+    """Store the query with exactly these memories. If the same user has the same query already, its list is replaced.
 
-    Marks of memories that the writer may not see stay.
+    Marks of memories that the writer may not see are kept.
     """
     scope.require_write()
     if set(draft.expected) & set(draft.unexpected):
@@ -115,7 +115,7 @@ def save_golden(scope: Scope, draft: GoldenDraft) -> GoldenQuery:
     if known != wanted.keys():
         raise NotFound("There is no such memory in this instance.")
     with transaction.atomic():
-        golden = _open(scope, draft.query, draft.user_id)
+        golden = _get_or_create(scope, draft.query, draft.user_id)
         _marks_of(scope, golden).filter(memory_id__in=readable(scope).values("id")).delete()
         GoldenMark.objects.bulk_create(
             GoldenMark(instance=scope.instance, golden_id=golden.id, memory_id=id, expected=expected)
@@ -126,10 +126,10 @@ def save_golden(scope: Scope, draft: GoldenDraft) -> GoldenQuery:
 
 @transaction.atomic
 def mark(scope: Scope, *, query: str, user_id: str, raw_memory_id: object, expected: bool | None) -> GoldenQuery:
-    """Say of one memory that the query should find it, or should not; None takes that back."""
+    """Mark one memory as expected or unexpected for the query; None removes the mark."""
     scope.require_write()
     memory = find_memory(scope, raw_memory_id)
-    golden = _open(scope, query, user_id)
+    golden = _get_or_create(scope, query, user_id)
     marks = _marks_of(scope, golden)
     if expected is None:
         marks.filter(memory_id=memory.id).delete()
@@ -144,11 +144,11 @@ def mark(scope: Scope, *, query: str, user_id: str, raw_memory_id: object, expec
 
 @transaction.atomic
 def change_golden(scope: Scope, raw_id: object, draft: GoldenDraft) -> GoldenQuery:
-    """The same golden query with other words, for another user, or with other memories."""
+    """Change the text, the user or the memories of a golden query."""
     scope.require_write()
     golden = find_golden(scope, raw_id)
     wait_for_turn(f"golden queries {scope.instance.id}")
-    query = _stored(draft.query)
+    query = _normalised(draft.query)
     hash = _hash(query, draft.user_id)
     if _queries(scope).filter(query_hash=hash).exclude(id=golden.id).exists():
         raise Taken({"query": ["There is such a golden query already."]})
@@ -157,8 +157,8 @@ def change_golden(scope: Scope, raw_id: object, draft: GoldenDraft) -> GoldenQue
 
 
 def marks_for(scope: Scope, query: str, user_id: str) -> dict[UUID, bool]:
-    """Of the memories somebody marked for this query, whether each is expected."""
-    golden = _queries(scope).filter(query_hash=_hash(_stored(query), user_id)).first()
+    """The memories that are marked for this query, and whether each is expected."""
+    golden = _queries(scope).filter(query_hash=_hash(_normalised(query), user_id)).first()
     return {mark.memory_id: mark.expected for mark in _marks_of(scope, golden)} if golden else {}
 
 
@@ -181,9 +181,9 @@ def _marks_of(scope: Scope, golden: GoldenQuery) -> QuerySet[GoldenMark]:
     return GoldenMark.objects.filter(instance=scope.instance, golden_id=golden.id)
 
 
-def _open(scope: Scope, raw_query: str, user_id: str) -> GoldenQuery:
-    """Part of the caller's transaction: two marks of a new query in the same moment make one."""
-    query = _stored(raw_query)
+def _get_or_create(scope: Scope, raw_query: str, user_id: str) -> GoldenQuery:
+    """Inside the caller's transaction. The lock makes sure that two marks at the same time create one query."""
+    query = _normalised(raw_query)
     hash = _hash(query, user_id)
     wait_for_turn(f"golden queries {scope.instance.id}")
     found = _queries(scope).filter(query_hash=hash).first()
@@ -194,7 +194,7 @@ def _open(scope: Scope, raw_query: str, user_id: str) -> GoldenQuery:
     )
 
 
-def _stored(query: str) -> str:
+def _normalised(query: str) -> str:
     return scrub(query.strip())[0]
 
 
@@ -203,10 +203,10 @@ def _hash(query: str, user_id: str) -> bytes:
 
 
 def evaluate(scope: Scope, changes: RecallSettings | None = None, *, at_most: int = MAX_QUERIES) -> list[Variant]:
-    """Golden queries by the current settings, by meaning alone, by words alone, and by changed settings if any.
+    """Run the golden queries with the current settings, by meaning alone, by words alone, and with `changes` if any.
 
-    What counts is what the query found and the budget left room for; what is always injected does not. Not for
-    transactions.
+    Only memories that the query found and that fitted into the budget count, not injected ones. Must not be called in a
+    transaction.
     """
     goldens = golden_queries(scope)[:at_most]
     ways: list[tuple[str, Mode, RecallSettings]] = [
@@ -225,8 +225,8 @@ def _variant(scope: Scope, name: str, mode: Mode, settings: RecallSettings, gold
 
 
 def _answer(scope: Scope, golden: Golden, mode: Mode, settings: RecallSettings, k: int) -> Answer:
-    asked = {"query": golden.row.query, "user_id": golden.row.owner, **settings.model_dump()}
-    recalled = recall(scope, RecallRequest.model_validate(asked), log=False, mode=mode)
+    request = {"query": golden.row.query, "user_id": golden.row.owner, **settings.model_dump()}
+    recalled = recall(scope, RecallRequest.model_validate(request), log=False, mode=mode)
     ranked = sorted((given.rank, given.memory.id) for given in recalled.memories if given.rank)
     found = [id for _, id in ranked] if recalled.mode in ("hybrid", "keyword") else []
     score = quality(found, golden.expected, k=k) if golden.expected else None

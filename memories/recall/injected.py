@@ -1,4 +1,4 @@
-"""The memories that belong into every prompt: what the assistant is, what it learnt, decided, and is busy with."""
+"""The memories that are injected into every prompt because of their role."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ WARN_AT = 0.8
 @dataclass(frozen=True, slots=True)
 class Injected:
     memories: list[Memory]
-    """By role, the pinned ones first, then the newest."""
+    """Ordered by role, then pinned first, then newest first."""
     is_capped: bool = False
     warning: str = ""
 
@@ -28,20 +28,20 @@ class Injected:
 def always_injected(scope: Scope, filters: Filters, *, cap: int) -> Injected:
     if not cap:
         return Injected([])
-    # One more than the cap, to know whether there is more.
+    # One more than the cap, to see whether there are more.
     found = _narrowed(scope, filters, cap + 1) if filters.narrowing() else _newest(scope, cap + 1)
     return Injected(found[:cap], len(found) > cap, _warning(len(found), cap))
 
 
 def _newest(scope: Scope, most: int) -> list[Memory]:
-    """Two index ranges per role, however many memories there are. Written out, as it is asked before every turn."""
+    """Reads two index ranges per role, however many memories there are. Raw SQL, because it runs before every turn."""
     owner = scope.private_memories_of
     each = (scope.instance.id, owner, owner, most)
     rows = rows_found(Memory, NEWEST, (scope.instance.id, list(ROLES), *each, *each, most))
     return sorted(rows, key=lambda memory: (ROLES.index(Role(memory.role)), not memory.pinned, -memory.id.int))
 
 
-# Pinned or not is spelt out, because the index of pinned memories is not used for a parameter.
+# `pinned` is literal, because PostgreSQL does not use the partial index of pinned memories with a parameter.
 _OF_ROLE = """
     SELECT m.id, m.pinned FROM memories_memory m
     WHERE m.instance_id = %s::uuid AND m.listed AND m.role = r.role AND {which}
@@ -61,7 +61,6 @@ SELECT {columns_of(Memory, "m")} FROM memories_memory m WHERE m.instance_id = %s
 
 
 def _narrowed(scope: Scope, filters: Filters, most: int) -> list[Memory]:
-    """A filter leaves it to the planner how to find them."""
     turn = Case(*(When(role=role, then=Value(n)) for n, role in enumerate(ROLES)))
     return list(matching(scope, filters).filter(role__in=ROLES).order_by(turn, "-pinned", "-id")[:most])
 

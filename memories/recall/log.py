@@ -1,6 +1,6 @@
-"""The log of recalls: ids and numbers, and what was asked; never what a memory said.
+"""The log of recalls: the question, ids and numbers, but never the text of a memory.
 
-So nothing has to be removed from it when a memory is deleted, and what was given is shown from the memories themselves.
+So nothing has to be removed from it when a memory is deleted. Texts are read from the memories and their versions.
 """
 
 import json
@@ -25,7 +25,8 @@ logger = logging.getLogger(__name__)
 
 MAX_QUERY = 10_000
 
-# Nobody waits for the disk: what a crash takes is the last moment of a log. One statement is one round trip.
+# With synchronous_commit off, recall does not wait for the disk; a crash may lose the last entries. It is one statement
+# to save round trips.
 RECORD = """
 WITH relaxed AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
 logged AS (
@@ -42,7 +43,7 @@ FROM relaxed WHERE cardinality(%(ids)s::uuid[]) > 0
 
 
 def record(scope: Scope, account: Account, conversation_id: UUID | None) -> UUID | None:
-    """Remember what was given, and that it was used; None when the instance keeps no log, or it cannot be written."""
+    """Log the recall and the use of its memories. Return None if the instance keeps no log or it cannot be written."""
     keeps = scope.instance.recall_log_days > 0
     id = uuid7()
     named = {
@@ -73,7 +74,7 @@ def record(scope: Scope, account: Account, conversation_id: UUID | None) -> UUID
 def recalls_of(
     scope: Scope, *, user_id: str = "", conversation_id: UUID | None = None, memory_id: UUID | None = None
 ) -> QuerySet[Recall]:
-    """All of them, or those for one end user, in one conversation, that gave one memory."""
+    """All recalls, or only those for an end user, in a conversation, or that gave a memory."""
     rows = Recall.objects.filter(instance=scope.instance)
     if user_id:
         rows = rows.filter(owner=user_id)
@@ -99,7 +100,7 @@ def account_in(row: Recall) -> Account:
 
 
 def purge_log(scope: Scope) -> int:
-    """Forget the recalls that are older than the instance keeps them."""
+    """Delete recalls that are older than the instance keeps them."""
     days = scope.instance.recall_log_days
     return recalls_of(scope).filter(id__lt=first_id_at(timezone.now() - timedelta(days=days))).delete()[0]
 
@@ -117,7 +118,7 @@ SELECT n, (
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """Of the latest recalls: how many were looked at, found nothing, or were answered by words alone."""
+    """How many of the latest recalls were counted, found nothing, or were answered by words alone."""
 
     all: int
     found_nothing: int
@@ -125,7 +126,7 @@ class Outcomes:
 
 
 def recent_outcomes(scope: Scope, since: timedelta, most: int) -> Outcomes:
-    """Of at most so many, because each has to be read; who asked for nothing could find nothing."""
+    """Count at most `most` recalls, because each row is read. A recall without a question cannot find nothing."""
     rows = recalls_of(scope).filter(id__gte=first_id_at(timezone.now() - since)).order_by("-id")
     in_vain = Q(search_mode="recency") & ~Q(query="")
     counted = rows[:most].aggregate(
@@ -136,7 +137,7 @@ def recent_outcomes(scope: Scope, since: timedelta, most: int) -> Outcomes:
     return Outcomes(**counted)
 
 
-# In the order of their ids, as bulk changes lock them too, so that neither waits for the other for ever.
+# Locks memories in the order of their ids, as bulk changes do, to avoid deadlocks.
 FOLD_USES = """
 WITH used AS MATERIALIZED (
     DELETE FROM memories_recalluse WHERE instance_id = %(instance)s RETURNING memory_ids, created_at
@@ -156,6 +157,6 @@ WHERE m.instance_id = %(instance)s AND m.id = c.id
 
 
 def fold_uses(instance_id: UUID) -> None:
-    """Add what was appended since the last time to the access counts of the memories."""
+    """Add the appended uses to the access counts of the memories, and delete them."""
     with connection.cursor() as cursor:
         cursor.execute(FOLD_USES, {"instance": instance_id})

@@ -39,7 +39,7 @@ class MultipliersJson(TypedDict):
 
 
 class NumbersJson(TypedDict):
-    """`place` is the place search gave it, `score` what its relevance by place makes after all multipliers."""
+    """`place` is the rank in the search results; `score` is the relevance of that place times all multipliers."""
 
     place: int | None
     vector: VectorPlaceJson
@@ -50,7 +50,7 @@ class NumbersJson(TypedDict):
 
 
 class PlacedJson(TypedDict):
-    """How a memory stands in the block; `rank` among what was found, if it was."""
+    """How a memory appears in the block; `rank` is its rank among the found memories."""
 
     tokens: int
     why: WhyWord
@@ -62,7 +62,7 @@ class PlacedJson(TypedDict):
 
 
 class GivenJson(MemoryJson, PlacedJson):
-    """`sharedFrom` is the instance that shares it, when it is not this one's own."""
+    """`sharedFrom` is the instance that shares the memory, if it belongs to another one."""
 
     sharedFrom: NotRequired[str]
 
@@ -89,7 +89,7 @@ class ProcedureGivenJson(TypedDict):
 
 
 class RecallJson(TypedDict):
-    """`tokens` is estimated; `recallId` is null when the instance keeps no log."""
+    """`tokens` is estimated; `recallId` is null if the instance keeps no log."""
 
     recallId: Id | None
     context: str
@@ -116,7 +116,7 @@ class LoggedJson(TypedDict):
 
 
 class ShownJson(PlacedJson):
-    """`memory` is null when it was deleted or has expired, or is not yours to see; `line` is what the block said."""
+    """`memory` is null if it was deleted, has expired or is not visible to you; `line` is its line in the block."""
 
     id: Id
     memory: MemoryJson | None
@@ -141,8 +141,9 @@ class CauseJson(TypedDict):
 
 
 class WhyJson(TypedDict):
-    """`cause` decided; `also` would have, or happened since. `measured` says when `explain` was: `then` or `now`.
-    `memory` is null when it has been deleted or has expired."""
+    """`cause` was decisive; `also` are causes that would have been too, or happened since. `measured` says whether the
+    numbers of `explain` are from the recall (`then`) or from a new search (`now`). `memory` is null if it was deleted
+    or has expired."""
 
     memoryId: Id
     memory: MemoryJson | None

@@ -1,6 +1,6 @@
 """The block that goes into a prompt: one line per memory, grouped by role, within a budget of tokens.
 
-Pure functions. What is said inside is data: nothing in it can end the block, begin a line or look like a label of ours.
+Pure functions. Memory text is data: it is escaped so that it cannot end the block, begin a line or look like a label.
 """
 
 import re
@@ -15,21 +15,21 @@ BYTES_PER_TOKEN = 3
 
 _TAG = re.compile(r"<(/?)\s*memory-context\b[^>]*>?", re.IGNORECASE)
 _SPACE = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
-# What nobody sees: places to break a word, signs that turn the direction of writing, byte order marks, and the "tag"
-# letters and variants that hide whole texts. Joiners stay, which words of some languages need.
+# Invisible characters: soft hyphens and zero-width spaces, direction marks, byte order marks, and the "tag" characters
+# and variation selectors that can hide whole texts. Zero-width joiners stay, because some languages need them.
 _HIDDEN = re.compile(
     "[\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e0fff]"
 )
 _JOINED = "[\u200c\u200d]*"
 _LABEL = re.compile(rf"\[[\s\u200c\u200d]*({'|'.join(map(_JOINED.join, LABELS))})[\s\u200c\u200d]*\]", re.IGNORECASE)
-# Most texts have nothing of all that, and are left alone. Some of what nobody sees is printable to Python.
+# A quick check, because most texts need no escaping. It lists the invisible characters that `isprintable` accepts.
 _SUSPICIOUS = re.compile("[<>&\\[\u034f\U000e0100-\U000e01ef]|  |^ | $")
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _BRACKETS = str.maketrans("[]", "()")
 
 
 class Wording(NamedTuple):
-    """One way of saying an entry: whole, shortened, or the part that was found."""
+    """One text for an entry: `form` is content, summary or excerpt."""
 
     form: str
     text: str
@@ -37,18 +37,18 @@ class Wording(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something that may go into the block; of its wordings the first that fits is used."""
+    """Something that may go into the block, with the first of its wordings that fits."""
 
     id: UUID
     label: str
     name: str
     wordings: Sequence[Wording]
     order: int = 0
-    """Among those of the same label."""
+    """The position among entries with the same label."""
 
 
 class Turn(NamedTuple):
-    """Entries that are placed now, as far as `share` of the room left at this moment goes."""
+    """Entries that get room next, at most `share` of what is left by then."""
 
     entries: Sequence[Entry]
     share: float = 1.0
@@ -76,12 +76,12 @@ class Block:
 
 
 def estimate_tokens(text: str) -> int:
-    """On the safe side, for any tokenizer: a token is rarely shorter than three bytes."""
+    """An upper estimate for any tokenizer: a token is rarely shorter than three bytes."""
     return -(-len(text.encode()) // BYTES_PER_TOKEN)
 
 
 def compose(turns: Sequence[Turn], budget: int) -> Block:
-    """Whoever's turn comes earlier gets room first; in the block entries stand by label, then in their own order."""
+    """Give room to the turns one after the other. In the block, entries are sorted by label and their `order`."""
     placed: dict[UUID, tuple[tuple[int, int], Placed]] = {}
     room = budget * BYTES_PER_TOKEN - len(f"{OPENING}\n{CLOSING}")
     for entries, share in turns:
@@ -94,16 +94,16 @@ def compose(turns: Sequence[Turn], budget: int) -> Block:
                 allowed -= _size(found.line)
         room += allowed
     ordered = dict(sorted(placed.items(), key=lambda item: item[1][0]))
-    return rendered({id: one for id, (_, one) in ordered.items()})
+    return render({id: one for id, (_, one) in ordered.items()})
 
 
-def rendered(placed: Mapping[UUID, Placed]) -> Block:
+def render(placed: Mapping[UUID, Placed]) -> Block:
     return Block("\n".join([OPENING, *(one.line for one in placed.values()), CLOSING]), placed)
 
 
 def _fitting(entry: Entry, room: int) -> Placed | None:
     for form, text in entry.wordings:
-        # Much longer than the room: not worth escaping to find out.
+        # Do not escape a text that is obviously too long.
         if len(text) <= room * 4 and _size(line := line_for(entry, text)) <= room:
             return Placed(line, form)
     return None
@@ -114,11 +114,11 @@ def _size(line: str) -> int:
 
 
 def line_for(entry: Entry, text: str) -> str:
-    return f"[{entry.label}] [{_said(entry.name).translate(_BRACKETS)}]: {_said(text)}"
+    return f"[{entry.label}] [{_escaped(entry.name).translate(_BRACKETS)}]: {_escaped(text)}"
 
 
-def _said(text: str) -> str:
-    """On one line, without markup, and without anything that reads like a label."""
+def _escaped(text: str) -> str:
+    """The text on one line, without invisible characters, markup or anything that looks like a label."""
     if text.isprintable() and not _SUSPICIOUS.search(text):
         return text
     flat = _SPACE.sub(" ", _HIDDEN.sub("", text)).strip()
@@ -126,14 +126,14 @@ def _said(text: str) -> str:
 
 
 def short_name(id: UUID) -> str:
-    """For what has no key: the end of its id, where ids made in the same moment differ."""
+    """A name for a memory without a key: the end of its id, because the beginning is a time that others may share."""
     return id.hex[-8:]
 
 
 def without_blocks(text: str) -> str:
-    """What somebody said, without the memories that were put into it: recalling or learning those again is circular.
+    """A message without the memory blocks in it, so that recalled memories are not searched for or learnt again.
 
-    Also when a block was never closed, or stands in another one.
+    Also removes blocks that are nested or never closed.
     """
     kept, depth, end = [], 0, 0
     for tag in _TAG.finditer(text):

@@ -1,4 +1,4 @@
-"""How good is a ranked list, when it is known what should be in it? Recall@k, reciprocal rank and nDCG@k."""
+"""Quality of a ranked list whose correct entries are known: Recall@k, reciprocal rank and nDCG@k."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -28,7 +28,7 @@ def _gain(ranks: Collection[int]) -> float:
 
 
 def mean(qualities: Sequence[Quality]) -> Quality | None:
-    """None when there is nothing to average."""
+    """The average, or None of an empty list."""
     if not qualities:
         return None
     n = len(qualities)

@@ -1,6 +1,6 @@
-"""How much a hit of search counts for a prompt: its place, then how important, pinned and fresh the memory is.
+"""The score of a search hit for a prompt: its rank times factors for importance, pin and recency.
 
-Every factor is bounded, so that none of them alone can take the best hit out of a block of eight.
+Every factor is bounded, so that none of them alone can push the best hit out of a block of eight.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Multipliers:
 
 
 def relevance(place: int) -> float:
-    """1 for the first hit of search; by place, because merged ranks differ too little to be multiplied."""
+    """From 1 for the first hit downwards. By rank, because the scores of merged lists differ too little."""
     return HALF_AT / (HALF_AT - 1 + place)
 
 
@@ -47,5 +47,5 @@ def multipliers(*, importance: int, pinned: bool, role: str, age_days: int, half
 
 
 def age_in_days(*moments: datetime, now: datetime) -> int:
-    """Whole days since the latest of them, so that the same question gets the same block all day."""
+    """Whole days since the latest of these moments, so that the same question gets the same block all day."""
     return max(0, (now - max(moments)).days)

@@ -1,7 +1,7 @@
-"""Recall: what an assistant should be told before it answers, as one block within a budget of tokens.
+"""Recall: what an assistant should know before it answers, as one block within a budget of tokens.
 
-Always answers: by words and meaning, by words alone when vectors cannot be had, with the newest memories when nothing
-is found. `docs/recall.md` says what goes first when there is not enough room.
+It always answers: by words and meaning, by words alone if there are no vectors, and with the newest memories if nothing
+is found. `docs/recall.md` says what comes first if there is not enough room.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,14 +39,14 @@ OFF = "Memory is switched off for this instance."
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A memory in the block. `why` says what brought it there; `candidate` has the numbers if it was found."""
+    """A memory in the block. `why` says how it got there; `candidate` has the numbers if it was found."""
 
     memory: Memory
     placed: Placed
     why: Why
     candidate: Candidate | None = None
     rank: int | None = None
-    """Its place among what was found, after everything was weighed; the block itself is ordered by role."""
+    """Its rank among the found memories by final score; the block itself is ordered by role."""
 
     @property
     def tokens(self) -> int:
@@ -54,26 +54,26 @@ class Given:
 
     @property
     def origin(self) -> Instance | None:
-        """The instance that shares it, when it is not this one's own."""
+        """The instance that shares the memory, if it belongs to another one."""
         return self.candidate.origin if self.candidate else None
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A memory that was considered and is not in the block: `reason` is a cause in a word, `detail` a sentence."""
+    """A memory that was considered and left out. `reason` is the cause as a code, `detail` as a sentence."""
 
     memory: Memory
     reason: str
     detail: str
     candidate: Candidate | None = None
     cut: Cut | None = None
-    """What search had against it, when that did not decide because its role puts it into every prompt."""
+    """Why the selection dropped it, if that was not decisive because its role is injected into every prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
     id: UUID | None
-    """Of its entry in the log; None when none is kept."""
+    """The id of its log entry; None if it is not logged."""
     query: str
     context: str
     memories: list[Given]
@@ -89,7 +89,7 @@ class Recalled:
     procedures: list[Procedure] = field(default_factory=list)
 
     def account(self, request: RecallRequest) -> Account:
-        """What is needed to explain it, now or later."""
+        """What is needed to explain this recall, now or later."""
         return Account(
             query=self.query,
             user_id=request.user_id,
@@ -112,7 +112,7 @@ class Recalled:
 
 
 def recall(scope: Scope, request: RecallRequest, *, log: bool = True, mode: Mode = "hybrid") -> Recalled:
-    """Not for transactions: the embedder may be asked."""
+    """Must not be called in a transaction, because it may ask the embedder."""
     scope = scope.reading_for(request.user_id)
     settings = settings_for(scope.instance, request)
     conversation = find_conversation(scope, request.conversation_id) if request.conversation_id else None
@@ -126,9 +126,9 @@ def recall(scope: Scope, request: RecallRequest, *, log: bool = True, mode: Mode
         found=selection.chosen,
         injected=always_injected(scope, filters, cap=settings.injected_cap),
         procedures=procedures_for(scope, as_plain_words(question)),
-        conversation=_summarised(conversation, request.user_id),
+        conversation=_with_summary_for(conversation, request.user_id),
     )
-    recalled = _put_together(question, selection, arrangement, settings)
+    recalled = _assemble(question, selection, arrangement, settings)
     if not log:
         return recalled
     return replace(recalled, id=record(scope, recalled.account(request), request.conversation_id))
@@ -137,21 +137,21 @@ def recall(scope: Scope, request: RecallRequest, *, log: bool = True, mode: Mode
 def _question(scope: Scope, request: RecallRequest, conversation: Conversation | None) -> str:
     if request.query:
         return request.query
-    said: Sequence[RecallMessage | Message] = request.messages
-    if conversation and not said:
-        said = last_messages(scope, conversation, LATEST_MESSAGES)
-    return question_in([message.content for message in said if message.role == MessageRole.USER])
+    messages: Sequence[RecallMessage | Message] = request.messages
+    if conversation and not messages:
+        messages = last_messages(scope, conversation, LATEST_MESSAGES)
+    return question_in([message.content for message in messages if message.role == MessageRole.USER])
 
 
-def _summarised(conversation: Conversation | None, user_id: str) -> Conversation | None:
-    """What was said to somebody else is not told."""
+def _with_summary_for(conversation: Conversation | None, user_id: str) -> Conversation | None:
+    """The conversation, if it has a summary and does not belong to another end user."""
     if conversation is None or not conversation.summary:
         return None
     is_theirs = not user_id or conversation.owner in ("", user_id)
     return conversation if is_theirs else None
 
 
-def _put_together(question: str, selection: Selection, arrangement: Arrangement, settings: Settings) -> Recalled:
+def _assemble(question: str, selection: Selection, arrangement: Arrangement, settings: Settings) -> Recalled:
     block = compose(arrangement.turns(), settings.token_budget)
     injected, conversation = arrangement.injected, arrangement.conversation
     has_summary = conversation is not None and conversation.id in block.placed
@@ -189,16 +189,16 @@ def _given(block: Block, selection: Selection, injected: Injected) -> Iterator[G
 
 
 def _dropped(block: Block, selection: Selection, injected: Injected) -> Iterator[Dropped]:
-    """Each memory once: what was found and did not fit, what is injected and did not fit, then what was passed over."""
+    """Each memory once: found ones that did not fit, injected ones that did not fit, then those the selection cut."""
     cuts = {one.memory.id: (one, cut) for one, cut in selection.cut}
-    told = set(block.placed)
+    listed = set(block.placed)
     for one in chain(
         (Dropped(one.memory, "budget", NO_ROOM, one) for one in selection.chosen),
         (Dropped(memory, "budget", NO_ROOM, *cuts.get(memory.id, ())) for memory in injected.memories),
         (Dropped(one.memory, cut.cause, cut.detail, one) for one, cut in selection.cut),
     ):
-        if one.memory.id not in told:
-            told.add(one.memory.id)
+        if one.memory.id not in listed:
+            listed.add(one.memory.id)
             yield one
 
 

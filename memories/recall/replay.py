@@ -1,4 +1,4 @@
-"""A recall from the log as the assistant saw it: the log knows which memories, their versions know what they said."""
+"""Rebuilding a logged recall as the assistant saw it: the log has the ids, memories and versions have the texts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,24 +12,24 @@ from memories.filters import Filters, readable
 from memories.models import Memory, MemoryVersion, Procedure
 from memories.recall.account import Account, GivenLine
 from memories.recall.arrangement import name_of, procedure_entry
-from memories.recall.prompt_block import Entry, Placed, line_for, rendered
+from memories.recall.prompt_block import Entry, Placed, line_for, render
 from memories.search.sharing import origins, shared_with
 
-Said = Memory | MemoryVersion
-Known = tuple[Memory | None, Instance | None]
-GONE: Known = (None, None)
+# A memory, and the instance that shares it if it belongs to another one.
+MemoryAndOrigin = tuple[Memory | None, Instance | None]
+NOT_FOUND: MemoryAndOrigin = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A memory of a past block. It may have been deleted since, or be private: then there is nothing to show."""
+    """A memory of a past block; None if it was deleted since or the reader may not see it."""
 
     line: GivenLine
     memory: Memory | None
     has_changed: bool
     text: str
     origin: Instance | None = None
-    """The instance that shares it, when it is not this one's own."""
+    """The instance that shares the memory, if it belongs to another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,32 +45,34 @@ def replay(scope: Scope, account: Account) -> Replay:
     own = {memory.id: memory for memory in readable(scope).filter(id__in=ids)} if ids else {}
     note_private_reads(scope, own.values())
     shared = shared_among(scope, [id for id in ids if id not in own])
-    memories: dict[UUID, Known] = {**{id: (memory, None) for id, memory in own.items()}, **shared}
-    earlier = _as_they_were(scope, list(own), account.at)
-    shown = [_shown(line, *memories.get(line.memory_id, GONE), earlier.get(line.memory_id)) for line in account.given]
+    memories: dict[UUID, MemoryAndOrigin] = {**{id: (memory, None) for id, memory in own.items()}, **shared}
+    versions = _versions_at(scope, list(own), account.at)
+    shown = [
+        _shown(line, *memories.get(line.memory_id, NOT_FOUND), versions.get(line.memory_id)) for line in account.given
+    ]
     lines = {one.line.memory_id: Placed(one.text, one.line.form) for one in shown if one.memory}
     procedures = _procedures(scope, account)
     is_complete = len(lines) == len(shown) and len(procedures) == len(account.procedures) and not account.has_summary
-    return Replay(rendered(lines | procedures).text, shown, is_complete)
+    return Replay(render(lines | procedures).text, shown, is_complete)
 
 
 def shared_among(scope: Scope, ids: Sequence[UUID]) -> dict[UUID, tuple[Memory, Instance]]:
-    """Those of them that another instance shares with this one, and which."""
+    """Those of these memories that another instance shares with this one, with that instance."""
     sources = origins(scope) if ids else {}
     rows = shared_with(scope, sources.values(), Filters()).filter(id__in=ids) if sources else []
     return {memory.id: (memory, sources[memory.instance_id]) for memory in rows}
 
 
 def _procedures(scope: Scope, account: Account) -> dict[UUID, Placed]:
-    """Those that are still as they were then; they have no versions."""
+    """The procedures that have not changed since; procedures have no versions."""
     rows = Procedure.objects.filter(instance=scope.instance, id__in=account.procedures, updated_at__lte=account.at)
     entries = {row.id: procedure_entry(row) for row in rows} if account.procedures else {}
-    known = [entries[id] for id in account.procedures if id in entries]
-    return {entry.id: Placed(line_for(entry, entry.wordings[0].text), "content") for entry in known}
+    in_order = [entries[id] for id in account.procedures if id in entries]
+    return {entry.id: Placed(line_for(entry, entry.wordings[0].text), "content") for entry in in_order}
 
 
-def _as_they_were(scope: Scope, ids: Sequence[UUID], moment: datetime) -> Mapping[UUID, MemoryVersion]:
-    """Of those that have changed since, the version that was current at the moment."""
+def _versions_at(scope: Scope, ids: Sequence[UUID], moment: datetime) -> Mapping[UUID, MemoryVersion]:
+    """For each memory that has changed since the moment: the version that was current then."""
     versions = MemoryVersion.objects.filter(instance=scope.instance, memory_id__in=ids, replaced_at__gt=moment)
     return {version.memory_id: version for version in versions.order_by("-number")} if ids else {}
 
@@ -78,13 +80,13 @@ def _as_they_were(scope: Scope, ids: Sequence[UUID], moment: datetime) -> Mappin
 def _shown(line: GivenLine, memory: Memory | None, origin: Instance | None, version: MemoryVersion | None) -> Shown:
     if memory is None:
         return Shown(line, None, False, "")
-    said: Said = version or memory
-    entry = Entry(memory.id, said.role.upper(), name_of(memory.id, said.key, origin), [])
-    return Shown(line, memory, version is not None, line_for(entry, _wording(line, said)), origin)
+    at_that_time = version or memory
+    entry = Entry(memory.id, at_that_time.role.upper(), name_of(memory.id, at_that_time.key, origin), [])
+    return Shown(line, memory, version is not None, line_for(entry, _wording(line, at_that_time)), origin)
 
 
-def _wording(line: GivenLine, said: Said) -> str:
+def _wording(line: GivenLine, text: Memory | MemoryVersion) -> str:
     if line.form == "excerpt" and line.passage:
         start, end = line.passage
-        return f"… {said.content[start:end]} …"
-    return said.summary if line.form == "summary" and said.summary else said.content
+        return f"… {text.content[start:end]} …"
+    return text.summary if line.form == "summary" and text.summary else text.content

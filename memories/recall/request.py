@@ -1,4 +1,4 @@
-"""What recall is asked, and with which settings: the instance's, unless the call says otherwise."""
+"""The input of recall: the question, and settings that override the instance's."""
 
 import re
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ from memoryconsole.inputs import Fraction, Input, Number, Perhaps, Words
 
 MAX_QUESTION = 100_000
 MAX_MESSAGES = 200
-# A shorter message, like "and where?", is only understood together with the one before.
+# A message with fewer words, like "and where?", is searched together with the one before.
 WORDS_ALONE = 4
-# Hashed vectors of texts that belong together are about half as near as those of a model.
+# Hashed vectors of related texts are about half as similar as a model's.
 OFFLINE_SHARE = 0.5
 
-# What search reads as operators is plain punctuation in a message.
+# Search operators, which are plain punctuation in a message.
 _OPERATORS = re.compile(r"[\"“”„«»]|(?<!\w)-(?=\w)")
 
 
 def _within(setting: str) -> Any:
-    """The bounds the instance's own setting has."""
+    """The same bounds as the instance's setting."""
     low, high = bounds_of(setting)
     return Field(ge=low, le=high)
 
@@ -42,7 +42,7 @@ class RecallMessage(Input):
 
 
 class RecallSettings(Input):
-    """What a call may set otherwise than the instance does; what is left out is as the instance has it."""
+    """Settings of one call; one that is left out is the instance's."""
 
     limit: Annotated[Number, _within("recall_limit")] | None = None
     threshold: Annotated[Fraction, _within("recall_threshold")] | None = None
@@ -52,9 +52,9 @@ class RecallSettings(Input):
 
 
 class RecallRequest(RecallSettings):
-    """What an assistant is about to answer: a `query`, or the last `messages`; without either what is newest counts.
+    """What the assistant is about to answer: a `query` or the last `messages`. Without either, the newest are recalled.
 
-    `userId` is the end user: of private memories only theirs are recalled. `filter` leaves only what it matches.
+    `userId` is the end user: of private memories, only theirs are recalled. `filter` restricts what can be recalled.
     """
 
     query: Annotated[Question, Perhaps] = ""
@@ -88,8 +88,8 @@ class Settings:
 
 def settings_for(instance: Instance, request: RecallSettings) -> Settings:
     def chosen(name: str) -> Any:
-        wanted = getattr(request, name)
-        return getattr(instance, f"recall_{name}") if wanted is None else wanted
+        requested = getattr(request, name)
+        return getattr(instance, f"recall_{name}") if requested is None else requested
 
     return Settings(
         limit=chosen("limit"),
@@ -102,10 +102,10 @@ def settings_for(instance: Instance, request: RecallSettings) -> Settings:
 
 
 def question_in(messages: list[str]) -> str:
-    """What to search for: the last thing the user said, with what they said before when it is too short alone."""
-    said = [text for message in messages if (text := without_blocks(message))]
-    last = said[-1] if said else ""
-    return f"{said[-2]} {last}" if len(said) > 1 and len(last.split()) < WORDS_ALONE else last
+    """What to search for: the user's last message, together with the one before if it is too short alone."""
+    texts = [text for message in messages if (text := without_blocks(message))]
+    last = texts[-1] if texts else ""
+    return f"{texts[-2]} {last}" if len(texts) > 1 and len(last.split()) < WORDS_ALONE else last
 
 
 def as_plain_words(question: str) -> str:

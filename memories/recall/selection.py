@@ -1,4 +1,4 @@
-"""From what search found to what a prompt should say: similar enough, weighed, and not the same thing twice."""
+"""Selecting memories for a prompt from the search results: by similarity threshold, score and diversity."""
 
 import math
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from memories.search.hybrid import Hit, Mode, search
 from memories.search.query import read_query
 from memoryconsole.postgres.halfvec import HalfVector
 
-# For every memory that may be chosen, this many are looked at.
+# This many search results are considered for each memory that may be chosen.
 CANDIDATES_PER_PLACE = 3
 FEWEST_CANDIDATES = 24
 
@@ -34,7 +34,7 @@ Cause = Literal["threshold", "rank", "decay", "mmr"]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A hit with everything its fate depends on."""
+    """A search hit with everything that decides whether it is chosen."""
 
     memory: Memory
     place: int
@@ -46,9 +46,9 @@ class Candidate:
     context_rank: int | None = None
     matched: Sequence[str] = ()
     passage: str = ""
-    """The piece of a long memory that was found."""
+    """The chunk of a long memory that was found."""
     origin: Instance | None = None
-    """The instance that shares it, when it is not this one's own."""
+    """The instance that shares the memory, if it belongs to another one."""
 
     @property
     def score(self) -> float:
@@ -61,6 +61,8 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
+    """Why a candidate was not chosen."""
+
     cause: Cause
     detail: str
 
@@ -70,12 +72,12 @@ class Selection:
     mode: RecallMode
     reason: str = ""
     chosen: list[Candidate] = field(default_factory=list)
-    """In the order of their worth."""
+    """Best first."""
     cut: list[tuple[Candidate, Cut]] = field(default_factory=list)
 
 
 def select(scope: Scope, text: str, filters: Filters, settings: Settings, *, mode: Mode = "hybrid") -> Selection:
-    """What fits the text, or what is pinned and newest when nothing does."""
+    """The memories that fit the text, or the pinned and newest ones if none does."""
     found = search(scope, text, filters, mode=mode, limit=number_considered(settings))
     now = timezone.now()
     candidates = [_candidate(hit, place, settings, now) for place, hit in enumerate(found.hits, start=1)]
@@ -124,34 +126,34 @@ def _near_and_far(
     scope: Scope, text: str, candidates: Sequence[Candidate], settings: Settings
 ) -> tuple[list[Candidate], list[tuple[Candidate, Cut]]]:
     lowest = settings.lowest_similarity(scope.instance)
-    telling = telling_words(lengths(scope).all)
-    # How near it is only matters where the words do not speak for themselves.
-    unknown = [one.memory.id for one in candidates if one.similarity is None and (one.keyword_score or 0) < telling]
+    strong = strong_keyword_score(lengths(scope).all)
+    # The similarity only matters where the keyword score alone is not strong enough.
+    unknown = [one.memory.id for one in candidates if one.similarity is None and (one.keyword_score or 0) < strong]
     cosines = similarities(scope, text, unknown)
     near: list[Candidate] = []
     far: list[tuple[Candidate, Cut]] = []
     for candidate in candidates:
-        known = candidate.memory.id in cosines
-        one = replace(candidate, similarity=cosines[candidate.memory.id]) if known else candidate
-        if is_near(one.similarity, one.keyword_score, lowest=lowest, telling=telling):
+        cosine = cosines.get(candidate.memory.id)
+        one = candidate if cosine is None else replace(candidate, similarity=cosine)
+        if is_near(one.similarity, one.keyword_score, lowest=lowest, strong=strong):
             near.append(one)
         else:
             far.append((one, Cut("threshold", too_far(one.similarity, lowest))))
     return near, far
 
 
-def is_near(similarity: float | None, keyword_score: float | None, *, lowest: float, telling: float) -> bool:
-    """By meaning, or by rare words. What has no vector yet is judged by words alone."""
+def is_near(similarity: float | None, keyword_score: float | None, *, lowest: float, strong: float) -> bool:
+    """Whether it is similar enough or has a strong keyword score. Without a vector, any keyword score is enough."""
     if similarity is None:
         return keyword_score is not None
-    return similarity >= lowest or (keyword_score or 0) >= telling
+    return similarity >= lowest or (keyword_score or 0) >= strong
 
 
-def telling_words(chunks: int) -> float:
-    """The keyword score from which words speak for themselves.
+def strong_keyword_score(chunks: int) -> float:
+    """The keyword score from which a hit counts as near whatever its similarity is.
 
-    Half the weight of a word that nothing else says: about what one word weighs that stands in no more chunks than the
-    square root of all.
+    It is half the weight of a word that only one chunk contains: about the weight of a word that is in no more chunks
+    than the square root of their number.
     """
     number = max(chunks, 1)
     return 0.5 * math.log(1 + (number - 0.5) / 1.5)
@@ -173,12 +175,12 @@ def _nothing_found(text: str, candidates: Sequence[Candidate]) -> str:
 
 def _newest(scope: Scope, filters: Filters, settings: Settings, now: datetime) -> Selection:
     rows = matching(scope, filters).order_by("-id")
-    # Two questions, because one order of both would have to look at everything.
-    first = list(rows.filter(pinned=True)[: settings.limit])
-    then = rows.filter(pinned=False)[: settings.limit - len(first)]
+    # Two queries, because no index serves an order by both columns.
+    pinned = list(rows.filter(pinned=True)[: settings.limit])
+    others = rows.filter(pinned=False)[: settings.limit - len(pinned)]
     newest = [
         Candidate(memory, place, multipliers_of(memory, settings, now))
-        for place, memory in enumerate([*first, *then], start=1)
+        for place, memory in enumerate([*pinned, *others], start=1)
     ]
     return Selection("recency", chosen=newest)
 
@@ -191,14 +193,14 @@ def _chosen(candidates: Sequence[Candidate], settings: Settings) -> tuple[list[C
     picked = choose(scores, words, limit=settings.limit, balance=settings.mmr_lambda)
     lowest = ranked[min(settings.limit, len(ranked)) - 1].score
     cut = [
-        (candidate, _passed_over(n, candidate, picked, words, ranked, lowest, settings))
+        (candidate, _why_not_chosen(n, candidate, picked, words, ranked, lowest, settings))
         for n, candidate in enumerate(ranked)
         if n not in picked
     ]
     return [ranked[n] for n in picked], cut
 
 
-def _passed_over(
+def _why_not_chosen(
     n: int,
     candidate: Candidate,
     picked: Sequence[int],
@@ -215,7 +217,7 @@ def _passed_over(
     return Cut("rank", f"Place {n + 1} by score, and {settings.limit} are chosen.")
 
 
-# Of hits that only words or neighbours found, how near they are after all.
+# The similarity of hits that were found by words or as neighbours only.
 COSINES = """
 SELECT e.memory_id, 1 - min(e.vector <=> (SELECT %(vector)s::halfvec(1536)))
 FROM memories_chunk c
@@ -227,12 +229,12 @@ GROUP BY e.memory_id
 
 
 def similarities(scope: Scope, text: str, ids: Sequence[UUID]) -> dict[UUID, float]:
-    """The cosine of each of these with the text; none without vectors."""
+    """The cosine of each of these memories with the text; empty if there are no vectors."""
     instance = scope.instance
     if not ids or not instance.embedding_model:
         return {}
     try:
-        # Asked for a moment ago by search, so it is remembered.
+        # Cached, because search has just asked for the same vector.
         vector = embed_query(instance, read_query(text).text, model=instance.embedding_model)
     except Unavailable:
         return {}

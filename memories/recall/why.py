@@ -1,4 +1,4 @@
-"""Why a memory was recalled, or why not: what was decided then, and where it stands now if nobody looked at it then."""
+"""Why a memory was recalled or not: from the log, or from a new search if it was not considered at the time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,9 +15,9 @@ from memories.listing import lengths
 from memories.models import AuditEntry, Memory
 from memories.recall.account import NO_NUMBERS, Account, GivenLine, Numbers
 from memories.recall.injected import ROLES
-from memories.recall.replay import GONE, Known, shared_among
+from memories.recall.replay import NOT_FOUND, MemoryAndOrigin, shared_among
 from memories.recall.request import as_plain_words
-from memories.recall.selection import is_near, number_considered, similarities, telling_words, too_far
+from memories.recall.selection import is_near, number_considered, similarities, strong_keyword_score, too_far
 from memories.search.hybrid import Mode, search
 from memories.vocabulary import Review, Status, Visibility
 from memoryconsole.errors import NotFound
@@ -25,13 +25,13 @@ from memoryconsole.ids import parse_id
 from memoryconsole.inputs import read
 from memoryconsole.presenting import when
 
-# As deep as the lists of search go together.
+# Search lists have no more hits than this together.
 AS_DEEP_AS_SEARCH = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What decided, in a word and in a sentence."""
+    """What decided, as a code and as a sentence."""
 
     cause: str
     detail: str
@@ -41,17 +41,17 @@ class Cause:
 class Why:
     memory_id: UUID
     memory: Memory | None
-    """None when it has been deleted or has expired: nobody reads it any more."""
+    """None if it has been deleted or has expired: then nobody may read it."""
     given: bool
     causes: Sequence[Cause]
-    """The decisive one first."""
+    """The decisive cause first."""
     numbers: Numbers = NO_NUMBERS
     measured: str = "then"
-    """Whether the numbers are from the recall itself, or from the same search done again now."""
+    """`then` if the numbers are from the recall itself, `now` if they are from a new search."""
     rank: int | None = None
     tokens: int = 0
     origin: Instance | None = None
-    """The instance that shares it, when it is not this one's own."""
+    """The instance that shares the memory, if it belongs to another one."""
 
     @property
     def cause(self) -> str:
@@ -63,34 +63,34 @@ class Why:
 
 
 def why(scope: Scope, account: Account, raw_memory_id: object) -> Why:
-    """Not for transactions: the search may have to be done again."""
+    """Must not be called in a transaction, because it may search again."""
     id = parse_id(raw_memory_id)
-    memory, origin = _there(scope, id) if id else GONE
-    since = _since(scope, id, memory) if id else []
-    if id is None or (memory is None and not since):
+    memory, origin = _find(scope, id) if id else NOT_FOUND
+    ends = _end_of(scope, id, memory) if id else []
+    if id is None or (memory is None and not ends):
         raise NotFound("There is no such memory in this instance.")
-    explained = _explained(scope, account, id, memory, since)
-    shown = None if since else memory
+    explained = _explained(scope, account, id, memory, ends)
+    shown = None if ends else memory
     note_private_reads(scope, [shown] if shown else [])
     return replace(explained, memory=shown, origin=origin)
 
 
-def _explained(scope: Scope, account: Account, id: UUID, memory: Memory | None, since: Sequence[Cause]) -> Why:
-    fate = account.fates.get(id)
-    if isinstance(fate, GivenLine):
-        causes = [Cause(fate.why, GIVEN[fate.why]), *since]
-        return Why(id, memory, True, causes, fate.numbers, rank=fate.rank, tokens=fate.tokens)
-    if fate:
-        also = [Cause(fate.cut.cause, fate.cut.detail)] if fate.cut else []
-        capped = _over_cap(account, memory) if fate.reason != "budget" else []
-        causes = [Cause(fate.reason, fate.detail), *also, *capped, *since]
-        return Why(id, memory, False, causes, fate.numbers)
-    barred = _barred(account, memory) if memory else None
-    if barred:
-        return Why(id, memory, False, list(dict.fromkeys([barred, *since])))
-    if since or memory is None:
-        return Why(id, memory, False, since)
-    cause, numbers = _out_of_sight(scope, account, memory)
+def _explained(scope: Scope, account: Account, id: UUID, memory: Memory | None, ends: Sequence[Cause]) -> Why:
+    line = account.line_of.get(id)
+    if isinstance(line, GivenLine):
+        causes = [Cause(line.why, GIVEN[line.why]), *ends]
+        return Why(id, memory, True, causes, line.numbers, rank=line.rank, tokens=line.tokens)
+    if line:
+        also = [Cause(line.cut.cause, line.cut.detail)] if line.cut else []
+        capped = _over_cap(account, memory) if line.reason != "budget" else []
+        causes = [Cause(line.reason, line.detail), *also, *capped, *ends]
+        return Why(id, memory, False, causes, line.numbers)
+    excluded = _excluded(account, memory) if memory else None
+    if excluded:
+        return Why(id, memory, False, list(dict.fromkeys([excluded, *ends])))
+    if ends or memory is None:
+        return Why(id, memory, False, ends)
+    cause, numbers = _not_considered(scope, account, memory)
     return Why(id, memory, False, [cause, *_over_cap(account, memory)], numbers, measured="now")
 
 
@@ -101,28 +101,28 @@ GIVEN = {
 }
 
 
-def _there(scope: Scope, id: UUID) -> Known:
-    """Of this instance, also if it has expired, or shared by another one."""
+def _find(scope: Scope, id: UUID) -> MemoryAndOrigin:
+    """A memory of this instance, even if it has expired, or one that another instance shares."""
     own = once_readable(scope).filter(id=id).first()
-    return (own, None) if own else shared_among(scope, [id]).get(id, GONE)
+    return (own, None) if own else shared_among(scope, [id]).get(id, NOT_FOUND)
 
 
-def _since(scope: Scope, id: UUID, memory: Memory | None) -> list[Cause]:
-    """What has taken it out of everybody's reach; nothing of a memory that can be read, or never was there."""
+def _end_of(scope: Scope, id: UUID, memory: Memory | None) -> list[Cause]:
+    """How the memory expired or was deleted; empty if it can still be read, or never existed."""
     if memory:
         return [_expired(memory.expires_at)] if memory.expires_at and memory.expires_at <= timezone.now() else []
     if Memory.objects.filter(instance=scope.instance, id=id).exists():
         return []
-    ends = AuditEntry.objects.filter(instance=scope.instance, action__in=ENDS, memory_ids__contains=[id])
-    end = ends.order_by("-id").values_list("action", flat=True).first()
-    return [ENDS[end]] if end else []
+    entries = AuditEntry.objects.filter(instance=scope.instance, action__in=ENDS, memory_ids__contains=[id])
+    action = entries.order_by("-id").values_list("action", flat=True).first()
+    return [ENDS[action]] if action else []
 
 
 def _expired(moment: datetime) -> Cause:
     return Cause("expired", f"It expired at {when(moment)}.")
 
 
-# As the audit log calls them.
+# By the action in the audit log.
 ENDS = {
     "deleted": Cause("deleted", "It has been deleted since."),
     "forgotten": Cause("deleted", "It has been deleted since."),
@@ -138,8 +138,8 @@ def _over_cap(account: Account, memory: Memory | None) -> list[Cause]:
     return [Cause("injected_cap", detail)]
 
 
-def _barred(account: Account, memory: Memory) -> Cause | None:
-    """What keeps it from being considered at all, whatever is asked."""
+def _excluded(account: Account, memory: Memory) -> Cause | None:
+    """Why the memory could not be considered at all, whatever the question."""
     if account.mode == "off":
         return Cause("off", account.reason)
     if memory.created_at > account.at:
@@ -164,20 +164,20 @@ def _filtered(account: Account, memory: Memory) -> Cause | None:
     return None
 
 
-def _out_of_sight(scope: Scope, account: Account, memory: Memory) -> tuple[Cause, Numbers]:
-    """It may be recalled, but was not even looked at: see how far away it is."""
+def _not_considered(scope: Scope, account: Account, memory: Memory) -> tuple[Cause, Numbers]:
+    """The memory could have been recalled but was not considered: search again to see where it is."""
     if account.mode == "recency":
         limit = account.settings.limit
         return Cause("rank", f"Nothing was found, and it is not among the pinned or newest {limit}."), NO_NUMBERS
     numbers = _numbers_now(scope, account, memory)
     lowest = account.settings.lowest_similarity(scope.instance)
-    telling = telling_words(lengths(scope).all)
-    near = is_near(numbers.similarity, numbers.keyword_score, lowest=lowest, telling=telling)
+    strong = strong_keyword_score(lengths(scope).all)
+    near = is_near(numbers.similarity, numbers.keyword_score, lowest=lowest, strong=strong)
     if account.mode == "hybrid" and not near:
         return Cause("threshold", too_far(numbers.similarity, lowest)), numbers
-    looked_at = number_considered(account.settings)
+    considered = number_considered(account.settings)
     where = f"at place {numbers.place}" if numbers.place else f"not even among the first {AS_DEEP_AS_SEARCH}"
-    return Cause("rank", f"Search finds it {where}; the first {looked_at} were considered."), numbers
+    return Cause("rank", f"Search finds it {where}; the first {considered} were considered."), numbers
 
 
 def _numbers_now(scope: Scope, account: Account, memory: Memory) -> Numbers:

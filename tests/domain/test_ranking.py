@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memories.recall.diversity import choose, jaccard, words_of
 from memories.recall.ranking import age_in_days, multipliers, relevance
-from memories.recall.selection import is_near, telling_words
+from memories.recall.selection import is_near, strong_keyword_score
 from memories.vocabulary import Role
 
 NOW = datetime(2026, 5, 12, tzinfo=UTC)
@@ -98,6 +98,6 @@ def test_each_at_most_once_and_the_best_first(scores: list[float], limit: int, b
     ],
 )
 def test_near_by_meaning_or_by_rare_words(similarity: float | None, keyword_score: float | None, near: bool) -> None:
-    telling = telling_words(10_000)
-    assert 4 < telling < 5
-    assert is_near(similarity, keyword_score, lowest=0.3, telling=telling) is near
+    strong = strong_keyword_score(10_000)
+    assert 4 < strong < 5
+    assert is_near(similarity, keyword_score, lowest=0.3, strong=strong) is near
