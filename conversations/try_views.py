@@ -17,8 +17,9 @@ from memories.asking import Unavailable
 from memories.audit import note_private_reads
 from memories.filters import readable
 from memories.learning.deduplication import Outcome
-from memories.learning.extraction import Learnt, Source, source_of, spoken, try_extraction
+from memories.learning.extraction import Learnt, try_extraction
 from memories.learning.llm import Unreadable, can_ask
+from memories.learning.messages import Source, messages_in, source_of
 from memories.models import Memory
 from memoryconsole.errors import NotFound
 
@@ -82,13 +83,13 @@ def _try(request: ConsoleRequest, scope: Scope, form: TryForm) -> tuple[Learnt |
     except Unavailable as unavailable:
         return None, unavailable.reason
     except Unreadable as unreadable:
-        return None, unreadable.told
+        return None, unreadable.message
 
 
 def _asked(scope: Scope, form: TryForm) -> Learnt:
     text = form.cleaned_data["text"]
     if text.strip():
-        return try_extraction(scope, Source(owner=form.cleaned_data["user"]), spoken(text, scope.instance))
+        return try_extraction(scope, Source(owner=form.cleaned_data["user"]), messages_in(text, scope.instance))
     conversation = find_conversation(scope, form.cleaned_data["conversation"])
     messages = last_messages(scope, conversation, scope.instance.extraction_messages)
     return try_extraction(scope, source_of(conversation), messages)

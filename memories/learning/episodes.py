@@ -1,10 +1,10 @@
-"""What happened in a conversation, remembered as one event when it has gone quiet or was closed.
+"""Episodes: what happened in a conversation, remembered as one event when it has gone quiet or was closed.
 
-`told_through` on the conversation says which messages are part of an episode. It moves on in the transaction that
-stores the episode, so there is exactly one for each time a conversation goes quiet.
+`told_through` on the conversation is the position of the last message that is part of an episode. It is updated in the
+transaction that stores the episode, so there is exactly one for each time a conversation goes quiet.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
@@ -15,8 +15,9 @@ from conversations.models import Conversation, Message
 from conversations.store import messages_of
 from memories.draft import MemoryDraft
 from memories.learning import follow_up, llm, prompts
-from memories.learning.extraction import fitting, learnt, lines_of, said, source_of
+from memories.learning.extraction import build_learnt
 from memories.learning.facts import read_summary
+from memories.learning.messages import fitting, lines_of, source_of, spoken
 from memories.models import MAX_SUMMARY, Job
 from memories.store import insert
 from memories.vocabulary import Category, Role
@@ -30,7 +31,7 @@ QUEUED_AT_ONCE = 50
 
 
 def tell_quiet_ones(scope: Scope) -> int:
-    """Queue an episode of every conversation that has gone quiet; how many."""
+    """Queue an episode of each conversation that has gone quiet; return how many."""
     if not follow_up.may_learn(scope):
         return 0
     ids = list(quiet(scope).values_list("id", flat=True)[:QUEUED_AT_ONCE])
@@ -39,11 +40,11 @@ def tell_quiet_ones(scope: Scope) -> int:
 
 
 def quiet(scope: Scope) -> QuerySet[Conversation]:
-    """Nothing was said for a while, and nothing arrived: what is imported may have been said long ago."""
+    """Conversations that are closed, or whose last message is neither recent nor has just arrived from an import."""
     since = timezone.now() - timedelta(minutes=scope.instance.quiet_minutes)
     rows = Conversation.objects.filter(instance=scope.instance, told_through__lt=F("message_count"))
-    here = Message.objects.filter(instance=scope.instance, conversation_id=OuterRef("id"))
-    arriving = here.filter(position=OuterRef("message_count"), id__gte=first_id_at(since))
+    messages = Message.objects.filter(instance=scope.instance, conversation_id=OuterRef("id"))
+    arriving = messages.filter(position=OuterRef("message_count"), id__gte=first_id_at(since))
     jobs = Job.objects.filter(instance=scope.instance, conversation_id=OuterRef("id"), kind=follow_up.TELL)
     given_up = jobs.filter(state=Job.State.FAILED, total=OuterRef("message_count"))
     is_quiet = Q(closed_at__isnull=False) | (Q(last_message_at__lt=since) & ~Exists(arriving))
@@ -59,7 +60,7 @@ def run_episode(scope: Scope, job: Job) -> None:
 
 
 def _untold(scope: Scope, conversation: Conversation) -> list[Message]:
-    """The latest ones, if there are very many; what was before them is in the summary."""
+    """The new messages, or the latest of them if there are very many; the summary covers the others."""
     new = messages_of(scope, conversation).filter(
         position__gt=conversation.told_through, position__lte=conversation.message_count
     )
@@ -67,22 +68,22 @@ def _untold(scope: Scope, conversation: Conversation) -> list[Message]:
 
 
 def _tell(scope: Scope, job: Job, conversation: Conversation, messages: list[Message]) -> None:
-    spoken = said(messages)
+    said = spoken(messages)
     story = ""
-    if len(spoken) >= FEWEST_MESSAGES:
-        prompt = prompts.episode(lines_of(spoken), zone=source_of(conversation).zone, so_far=conversation.summary)
+    if len(said) >= FEWEST_MESSAGES:
+        prompt = prompts.episode(lines_of(said), zone=source_of(conversation).zone, so_far=conversation.summary)
         story, job.tokens = llm.ask_twice(scope.instance, prompt, lambda text: read_summary(text, MAX_SUMMARY))
     rows = Conversation.objects.filter(pk=conversation.pk, told_through=conversation.told_through)
     with transaction.atomic():
         is_first = rows.update(told_through=conversation.message_count)
         if story and is_first:
-            _remember(scope, conversation, story, spoken)
+            _remember(scope, conversation, story, said[0].created_at)
         job.result = {"created": int(bool(story and is_first))}
         job.done = job.total
         follow_up.note(job, "result", "done", "tokens")
 
 
-def _remember(scope: Scope, conversation: Conversation, story: str, spoken: list[Message]) -> None:
+def _remember(scope: Scope, conversation: Conversation, story: str, began: datetime) -> None:
     draft = MemoryDraft(
         content=story,
         category=Category.EVENT,
@@ -91,7 +92,7 @@ def _remember(scope: Scope, conversation: Conversation, story: str, spoken: list
         owner=conversation.owner,
         source="auto",
         source_conversation_id=conversation.id,
-        occurred_at=spoken[0].created_at,
+        occurred_at=began,
         channel=conversation.channel,
     )
-    insert(scope, [learnt(scope, draft)])
+    insert(scope, [build_learnt(scope, draft)])

@@ -1,20 +1,19 @@
-"""Learning from conversations: what is worth remembering in the messages nobody has looked at yet.
+"""Extraction: learning what is worth remembering from the new messages of a conversation.
 
-`extracted_through` on the conversation says how far it has come. It moves on in the very transaction that stores what
-was learnt, so a run that dies is simply done again, and of two runs only one can store anything.
+`extracted_through` on the conversation is the position of the last message that was read. It is updated in the
+transaction that stores what was learnt, so a run that dies is simply repeated, and of two runs only one can store
+anything.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from django.db import transaction
-from django.utils import timezone
 
 from accounts.access import Scope
-from conversations.models import Conversation, Message, MessageRole
+from conversations.models import Conversation, Message
 from conversations.store import hold_conversation, messages_of
 from instances.models import Instance
 from memories.asking import Unavailable
@@ -23,49 +22,32 @@ from memories.learning import follow_up, llm, prompts
 from memories.learning.deduplication import Outcome, learn, take_turn, vectors_of
 from memories.learning.facts import Fact, Facts, read_facts
 from memories.learning.llm import Unreadable
-from memories.learning.prompts import Line
+from memories.learning.messages import LONGEST_WINDOW, Source, fitting, length, lines_of, source_of, spoken
 from memories.models import Job, Memory
-from memories.recall.prompt_block import without_blocks
 from memories.store import build
 from memories.vocabulary import Review
 from memoryconsole.errors import NotFound
-from memoryconsole.ids import uuid7
 
-# Together with what is asked about them, well within what any model reads.
-LONGEST_MESSAGE = 24_000
-LONGEST_WINDOW = 60_000
-# After so many jobs failed at the same place, it goes on behind it.
+# After this many jobs have failed at the same window, it is skipped.
 MOST_FAILURES = 3
-UTC = ZoneInfo("UTC")
 COUNTED = ("created", "updated", "flagged", "seen", "skipped", "messages")
-SPOKEN = (MessageRole.USER, MessageRole.ASSISTANT)
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where messages come from, as far as their facts are concerned."""
-
-    conversation_id: UUID | None = None
-    owner: str = ""
-    channel: str = ""
-    zone: ZoneInfo = UTC
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Messages in order, the new ones last; `after` and `through` are where extraction was and will be."""
+    """Messages in order, with the new ones last: those from `after` (exclusive) to `through` (inclusive)."""
 
     messages: Sequence[Message]
     after: int
     through: int
 
     @property
-    def said(self) -> list[Message]:
-        return said(self.messages)
+    def spoken(self) -> list[Message]:
+        return spoken(self.messages)
 
     @property
     def has_news(self) -> bool:
-        return any(message.position > self.after for message in self.said)
+        return any(message.position > self.after for message in self.spoken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +58,7 @@ class Learnt:
 
 
 def run_extraction(scope: Scope, job: Job) -> None:
-    """Everything new in the job's conversation, window by window."""
+    """Learn from all new messages of the job's conversation, window by window."""
     while scope.instance.memory_enabled and job.conversation_id and (found := _next_window(scope, job.conversation_id)):
         conversation, window = found
         try:
@@ -87,19 +69,19 @@ def run_extraction(scope: Scope, job: Job) -> None:
 
 
 def try_extraction(scope: Scope, source: Source, messages: Sequence[Message]) -> Learnt:
-    """What would be learnt from these messages, found out by learning it and taking everything back.
+    """What would be learnt from these messages: learns it in a transaction that is rolled back.
 
-    Raises `NotFound` when their conversation is deleted meanwhile.
+    Raises `NotFound` if their conversation is deleted meanwhile.
     """
     learner = Scope(scope.instance, follow_up.LEARNER)
     window = Window(messages[-scope.instance.extraction_messages :], after=0, through=0)
     if not window.has_news:
         return Learnt([], 0, 0)
     facts, tokens = _ask(learner.instance, source, window)
-    memories = [_memory(learner, source, fact, window.said) for fact in facts.kept]
+    memories = [_memory(learner, source, fact, window.spoken) for fact in facts.kept]
     vectors = vectors_of(learner, memories) if memories else []
     with transaction.atomic():
-        # In the same order as when it is meant.
+        # Locks in the same order as `_extract`.
         if memories:
             take_turn(learner)
         if source.conversation_id and not hold_conversation(learner, source.conversation_id):
@@ -109,60 +91,8 @@ def try_extraction(scope: Scope, source: Source, messages: Sequence[Message]) ->
     return Learnt(outcomes, facts.skipped, tokens)
 
 
-def spoken(text: str, instance: Instance) -> list[Message]:
-    """A pasted text as messages: a line that begins with `assistant:` or `user:` starts the next one."""
-    messages: list[Message] = []
-    for line in text.splitlines():
-        name, colon, rest = line.partition(":")
-        role = name.strip().lower()
-        if colon and role in SPOKEN:
-            messages.append(_pasted(instance, role, rest.strip(), len(messages) + 1))
-        elif messages:
-            messages[-1].content += f"\n{line}"
-        elif line.strip():
-            messages.append(_pasted(instance, MessageRole.USER, line, 1))
-    return messages
-
-
-def source_of(conversation: Conversation) -> Source:
-    zone = ZoneInfo(conversation.time_zone or "UTC")
-    return Source(conversation.id, conversation.owner, conversation.channel, zone)
-
-
-def said(messages: Sequence[Message]) -> list[Message]:
-    """What people and the assistant said themselves: no system or tool output, and nothing recall put there."""
-    return [message for message in messages if message.role in SPOKEN and without_blocks(message.content)]
-
-
-def lines_of(messages: Sequence[Message], *, after: int = 0) -> list[Line]:
-    return [
-        Line(
-            message.role,
-            without_blocks(message.content)[:LONGEST_MESSAGE],
-            message.created_at,
-            message.position > after,
-        )
-        for message in messages
-    ]
-
-
-def fitting(messages: Iterable[Message], longest: int = LONGEST_WINDOW, *, least: int = 1) -> list[Message]:
-    """As many of the first ones as a model can read at once."""
-    found: list[Message] = []
-    for message in messages:
-        longest -= _length(message)
-        if longest < 0 and len(found) >= least:
-            break
-        found.append(message)
-    return found
-
-
-def _pasted(instance: Instance, role: str, text: str, position: int) -> Message:
-    return Message(instance=instance, id=uuid7(), role=role, content=text, position=position, created_at=timezone.now())
-
-
 def _next_window(scope: Scope, conversation_id: UUID) -> tuple[Conversation, Window] | None:
-    """Under the conversation's row: whoever is just adding messages may have found this job waiting."""
+    """Locks the conversation: whoever is adding messages right now has queued no other job if this one was waiting."""
     with transaction.atomic():
         conversation = hold_conversation(scope, conversation_id)
         if conversation is None or conversation.extracted_through >= conversation.message_count:
@@ -174,24 +104,20 @@ def _window(scope: Scope, conversation: Conversation) -> Window:
     after, size = conversation.extracted_through, scope.instance.extraction_messages
     rows = messages_of(scope, conversation)
     new = fitting(rows.filter(position__gt=after).order_by("position")[:size])
-    left = LONGEST_WINDOW - sum(_length(message) for message in new)
+    left = LONGEST_WINDOW - sum(length(message) for message in new)
     earlier = rows.filter(position__lte=after).order_by("-position")[: size - len(new)]
     context = fitting(earlier, left, least=0)[::-1]
     return Window([*context, *new], after, new[-1].position)
 
 
-def _length(message: Message) -> int:
-    return min(len(message.content), LONGEST_MESSAGE)
-
-
 def _extract(scope: Scope, job: Job, conversation: Conversation, window: Window) -> None:
     source = source_of(conversation)
     facts, tokens = _ask(scope.instance, source, window) if window.has_news else (Facts([]), 0)
-    memories = [_memory(scope, source, fact, window.said) for fact in facts.kept]
+    memories = [_memory(scope, source, fact, window.spoken) for fact in facts.kept]
     vectors = vectors_of(scope, memories) if memories else []
     with transaction.atomic():
-        # The turn before the conversation's row: adding messages never waits for somebody else's learning. And that
-        # row before any memory, as forgetting a person has it: whoever is forgotten meanwhile is not learnt from.
+        # Lock the instance's turn before the conversation, so that adding messages never waits for other learning. Lock
+        # the conversation before any memory, as forgetting a person does, so that nothing is learnt of them meanwhile.
         if memories:
             take_turn(scope)
         if not _move_on(conversation, window):
@@ -203,21 +129,21 @@ def _extract(scope: Scope, job: Job, conversation: Conversation, window: Window)
 
 
 def _move_on(conversation: Conversation, window: Window) -> bool:
-    """False when somebody else has been through this window already, or the conversation is gone."""
+    """Return False if another run has done this window already, or the conversation is gone."""
     rows = Conversation.objects.filter(pk=conversation.pk, extracted_through=window.after)
     return bool(rows.update(extracted_through=window.through))
 
 
 def _ask(instance: Instance, source: Source, window: Window) -> tuple[Facts, int]:
-    """The facts, and what they cost."""
-    lines = lines_of(window.said, after=window.after)
+    """The facts, and how many tokens they cost."""
+    lines = lines_of(window.spoken, after=window.after)
     limit, is_new = instance.extraction_limit, [line.is_new for line in lines]
     prompt = prompts.extraction(lines, zone=source.zone, limit=limit, user=source.owner)
     return llm.ask_twice(instance, prompt, lambda text: read_facts(text, is_new=is_new, zone=source.zone, limit=limit))
 
 
-def _memory(scope: Scope, source: Source, fact: Fact, said: Sequence[Message]) -> Memory:
-    message = said[fact.message] if fact.message is not None else None
+def _memory(scope: Scope, source: Source, fact: Fact, messages: Sequence[Message]) -> Memory:
+    message = messages[fact.message] if fact.message is not None else None
     draft = MemoryDraft(
         content=fact.content,
         category=fact.category,
@@ -231,11 +157,11 @@ def _memory(scope: Scope, source: Source, fact: Fact, said: Sequence[Message]) -
         occurred_at=fact.occurred_at,
         channel=source.channel,
     )
-    return learnt(scope, draft)
+    return build_learnt(scope, draft)
 
 
-def learnt(scope: Scope, draft: MemoryDraft) -> Memory:
-    """A memory that nobody wrote by hand: it waits for review unless it is important enough."""
+def build_learnt(scope: Scope, draft: MemoryDraft) -> Memory:
+    """An unsaved memory that is learnt automatically: it waits for review unless it is important enough."""
     memory = build(scope, draft)[0]
     if memory.importance < scope.instance.auto_approve_importance:
         memory.review = Review.PENDING
@@ -243,7 +169,7 @@ def learnt(scope: Scope, draft: MemoryDraft) -> Memory:
 
 
 def _note(job: Job, counts: Counter[str], tokens: int) -> None:
-    """Added to what earlier windows came to."""
+    """Add the counts of a window to the job."""
     job.result = {name: job.result.get(name, 0) + counts[name] for name in COUNTED}
     job.done = job.total = job.result["messages"]
     job.tokens += tokens
@@ -251,7 +177,7 @@ def _note(job: Job, counts: Counter[str], tokens: int) -> None:
 
 
 def _note_failure(scope: Scope, job: Job, conversation: Conversation, window: Window, problem: Exception) -> None:
-    """An answer that cannot be used over and over again must not keep the conversation from being learnt from."""
+    """Skip the window if its answers were unusable again and again, so that the rest of the conversation is learnt."""
     is_about_window = isinstance(problem, Unreadable) or getattr(problem, "code", "") == "refused"
     if not is_about_window:
         return

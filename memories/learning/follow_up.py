@@ -1,8 +1,8 @@
-"""What a conversation sets in motion: extraction, summaries, episodes. One job of a kind waits for each conversation,
-and takes along whatever is said until it begins.
+"""Jobs that follow from a conversation: extraction, summaries, episodes. At most one job of each kind waits for a
+conversation, and it includes all messages that are added until it begins.
 
-Queued in the transaction that makes it necessary, which holds the conversation's row: a job that is just beginning
-waits for that transaction, so it either sees what was said or another one is queued.
+A job is queued in the transaction that makes it necessary, which locks the conversation. A job that is just beginning
+waits for that lock, so it either sees the new messages, or another job is queued for them.
 """
 
 from collections.abc import Callable
@@ -32,12 +32,12 @@ TAKEN_OVER = "The worker ended before this was done; a later run took over."
 
 
 def may_learn(scope: Scope) -> bool:
-    """Whether anything said in this instance is to be looked at by a language model, and one reaches it."""
+    """Whether memory is enabled in this instance and it has a language model."""
     return scope.instance.memory_enabled and can_ask(scope.instance)
 
 
 def queue(scope: Scope, kind: str, conversation_id: UUID) -> Job | None:
-    """Have the worker do it, in this transaction; nothing when it is waiting to be done already."""
+    """Queue a job for the worker, inside the caller's transaction; None if the same job is waiting already."""
     lock = _lock(kind, conversation_id)
     if is_waiting(lock):
         return None
@@ -58,8 +58,7 @@ def queue(scope: Scope, kind: str, conversation_id: UUID) -> Job | None:
 
 
 def try_again(scope: Scope, job: Job) -> Job | None:
-    """Somebody wants a job that failed to be done after all: a new job, or none when one is waiting already, which is
-    tried now then."""
+    """Queue a failed job again, as a new one. If the same work is waiting already, start that now and return None."""
     scope.require_write()
     if job.kind not in TASKS or job.conversation_id is None or job.state != Job.State.FAILED:
         raise Conflict("Only work on a conversation that failed can be tried again.", code="not_failed")
@@ -72,7 +71,7 @@ def _lock(kind: str, conversation_id: UUID) -> str:
 
 
 def run(scope: Scope, job_id: str, work: Callable[[Job], None]) -> None:
-    """Do the work and write into the job's row what comes of it. Raises what should make the worker try again."""
+    """Do the work and write its state into the job's row. Raises if the worker should try again later."""
     rows = Job.objects.filter(instance=scope.instance, id=UUID(job_id))
     job = rows.first()
     if job is None:
@@ -87,7 +86,7 @@ def run(scope: Scope, job_id: str, work: Callable[[Job], None]) -> None:
             raise
         _fail(job, unavailable.reason)
     except Unreadable as unreadable:
-        _fail(job, unreadable.told)
+        _fail(job, unreadable.message)
     except OperationalError:
         raise
     except Exception as error:
@@ -98,12 +97,12 @@ def run(scope: Scope, job_id: str, work: Callable[[Job], None]) -> None:
 
 
 def note(job: Job, *names: str) -> None:
-    """Write these fields into the job's row, unless it has gone with its conversation: then there is nothing to do."""
+    """Write these fields into the job's row, if it has not been deleted with its conversation."""
     Job.objects.filter(pk=job.pk).update(**{name: getattr(job, name) for name in names})
 
 
 def _take_over(scope: Scope, job: Job) -> None:
-    """Only one runs at a time: what says it is still running, or waiting from before, has lost its worker."""
+    """Only one job of a kind runs per conversation, so an older one that is unfinished has lost its worker: fail it."""
     rows = Job.objects.filter(instance=scope.instance, conversation_id=job.conversation_id, kind=job.kind)
     earlier = rows.filter(Q(state=Job.State.RUNNING) | Q(state=Job.State.QUEUED, id__lt=job.id)).exclude(id=job.id)
     earlier.update(state=Job.State.FAILED, error=TAKEN_OVER, finished_at=timezone.now())

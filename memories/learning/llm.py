@@ -1,4 +1,4 @@
-"""Asking the fast language model for JSON of a given shape. The only file that asks one; it logs no key and no text."""
+"""Asking the fast language model for JSON of a given shape. No other file asks one; no key and no text is logged."""
 
 import json
 import time
@@ -24,20 +24,20 @@ SECONDS = 60.0
 ATTEMPTS = 2
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 5.0
-# Nobody's answer to one of our questions is longer.
+# Far more than any valid answer.
 LONGEST_ANSWER = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the model wrote, unchecked, and what it cost."""
+    """What the model wrote, unchecked, and how many tokens it cost."""
 
     text: str
     tokens: int
 
 
 class Unreadable(Exception):
-    """The model answered, but not with what was asked for; `reason` says what was wrong, never what it wrote."""
+    """The model's answer cannot be used. `reason` says what is wrong with it, without quoting it."""
 
     def __init__(self, reason: str, tokens: int = 0) -> None:
         self.reason = reason
@@ -45,19 +45,19 @@ class Unreadable(Exception):
         super().__init__(reason)
 
     @property
-    def told(self) -> str:
-        """To people, when its second chance is gone."""
+    def message(self) -> str:
+        """For people, after the second attempt."""
         return f"The language model was asked twice, and its answer is unusable: {self.reason}."
 
 
 def can_ask(instance: Instance) -> bool:
-    """Whether a language model reaches this instance. Asks nobody."""
+    """Whether this instance has a language model, as far as its settings say."""
     provider = provider_for(instance)
     return provider is not None and bool(provider.chat_model)
 
 
 def ask(instance: Instance, prompt: Prompt, correcting: str = "") -> Answer:
-    """One answer, or Unavailable. May take a minute; not for transactions."""
+    """One answer, or `Unavailable`. It may take a minute; must not be called in a transaction."""
     refuse_in_transaction()
     provider = _provider(instance)
     return _breaker(provider).ask(
@@ -66,8 +66,8 @@ def ask(instance: Instance, prompt: Prompt, correcting: str = "") -> Answer:
 
 
 def ask_twice(instance: Instance, prompt: Prompt, read: Callable[[str], T]) -> tuple[T, int]:
-    """What `read` makes of the answer, and what it cost. An answer that is of no use gets one more chance, with what
-    was wrong about it; then it is Unreadable."""
+    """The answer as `read` parses it, and the tokens it cost. If it is `Unreadable`, the model is told why and asked
+    once more."""
     first = ask(instance, prompt)
     try:
         return read(first.text), first.tokens
@@ -81,7 +81,7 @@ def ask_twice(instance: Instance, prompt: Prompt, read: Callable[[str], T]) -> t
 
 
 def read_json(text: str) -> Any:
-    """The JSON in an answer, also from within a fence; Unreadable when there is none."""
+    """Parse the JSON of an answer, also in a code fence; raise `Unreadable` if there is none."""
     text = text.strip()
     if text.startswith("```"):
         text = text.strip("`").removeprefix("json")
@@ -94,7 +94,7 @@ def read_json(text: str) -> Any:
 
 
 def forget() -> None:
-    """Drop what this process remembers: connections and failures."""
+    """Drop this process's connections and the state of its circuit breakers."""
     _client.cache_clear()
     _breaker.cache_clear()
 
@@ -145,7 +145,7 @@ def _messages(prompt: Prompt, correcting: str) -> "Sequence[ChatCompletionMessag
 
 @lru_cache(maxsize=64)
 def _client(provider: Provider) -> "OpenAI":
-    """One for each key and endpoint, so that connections are used again; a new key is a new client."""
+    """One client for each key and endpoint, so that connections are reused."""
     return provider.client(timeout=SECONDS)
 
 

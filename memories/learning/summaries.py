@@ -1,4 +1,4 @@
-"""The running summary of a long conversation: what is too old to be kept in mind word for word."""
+"""The running summary of a long conversation, which replaces its older messages in the working memory."""
 
 from uuid import UUID
 
@@ -9,8 +9,8 @@ from conversations.models import Conversation, Message
 from conversations.store import hold_conversation, messages_of
 from conversations.working_memory import is_too_long, to_summarise
 from memories.learning import follow_up, llm, prompts
-from memories.learning.extraction import fitting, lines_of, said, source_of
 from memories.learning.facts import read_summary
+from memories.learning.messages import fitting, lines_of, source_of, spoken
 from memories.models import Job
 
 LONGEST = 4_000
@@ -18,13 +18,13 @@ AT_ONCE = 200
 
 
 def run_summary(scope: Scope, job: Job) -> None:
-    """Until no more than forty messages are outside the summary."""
+    """Summarise until at most forty messages are not part of the summary."""
     while scope.instance.memory_enabled and job.conversation_id and (found := _next(scope, job.conversation_id)):
         _summarise(scope, job, *found)
 
 
 def _next(scope: Scope, conversation_id: UUID) -> tuple[Conversation, list[Message]] | None:
-    """Under the conversation's row: whoever is just adding messages may have found this job waiting."""
+    """Locks the conversation: whoever is adding messages right now has queued no other job if this one was waiting."""
     with transaction.atomic():
         conversation = hold_conversation(scope, conversation_id)
         if conversation is None or not is_too_long(conversation):
@@ -35,7 +35,7 @@ def _next(scope: Scope, conversation_id: UUID) -> tuple[Conversation, list[Messa
 
 
 def _summarise(scope: Scope, job: Job, conversation: Conversation, messages: list[Message]) -> None:
-    lines = lines_of(said(messages))
+    lines = lines_of(spoken(messages))
     summary, tokens = conversation.summary, 0
     if lines:
         prompt = prompts.summary(lines, zone=source_of(conversation).zone, so_far=conversation.summary)

@@ -17,6 +17,7 @@ from memories.forgetting import forget
 from memories.learning import extraction, follow_up, llm
 from memories.learning.extraction import run_extraction
 from memories.learning.follow_up import LEARNER
+from memories.learning.messages import LONGEST_MESSAGE
 from memories.models import AuditEntry, Job, Memory, MemoryVersion
 from memoryconsole.errors import Conflict
 from memoryconsole.inputs import read
@@ -116,7 +117,7 @@ def test_very_long_messages_are_taken_in_smaller_windows(bot: Instance, openai: 
     work()
     lengths = [[len(text) for text, _ in question] for question in shown(openai)]
     assert [len(question) for question in lengths] == [2, 2, 2]
-    assert {length for question in lengths for length in question} == {extraction.LONGEST_MESSAGE}
+    assert {length for question in lengths for length in question} == {LONGEST_MESSAGE}
     conversation.refresh_from_db()
     assert conversation.extracted_through == 6
 
