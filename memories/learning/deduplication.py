@@ -1,8 +1,8 @@
-"""Learning something that may be known already: nothing is stored twice, nothing is overwritten that it contradicts.
+"""Learning memories without duplicates: each new memory is compared with the nearest active ones of the same owner.
 
-Each new memory is compared with the nearest active ones of the same owner. The same text is merely seen again; another
-wording takes the place of the old one, which stays as a version; a contradiction is kept beside it and waits for a
-person; anything else is new. Vectors decide what is near, and without them words do.
+The same text is only marked as seen again. Another wording updates the old memory, whose text is kept as a version. A
+contradiction is stored beside it and waits for a person. Anything else is new. Nearness is decided by vectors, or by
+words if there are none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,9 +35,9 @@ Event = Literal["created", "updated", "flagged", "seen"]
 
 OTHER_WORDS = "said again in other words"
 LOOKED_AT = 5
-# Without vectors: the part of their words two texts must share to be near each other.
+# Without vectors: the share of common words from which two texts are near each other.
 ALIKE = 0.8
-# Without an owner the whole instance is looked through: roughly first, by a sign per dimension.
+# For memories without an owner, the nearest of the whole instance are first found by sketches, then by vectors.
 NEIGHBOURHOOD = 1_000
 
 
@@ -49,18 +49,18 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of something that was said: `memory` holds it now."""
+    """The result of learning a memory; `memory` is where it is stored now."""
 
     event: Event
     memory: Memory
     known: Memory | None = None
-    """What was there already, as it was."""
+    """The memory that was already there, before any change."""
     similarity: float | None = None
     reason: str = ""
 
     @property
     def counted(self) -> Event:
-        """What is new but waits for review is flagged, whether a contradiction or its importance is why."""
+        """Like `event`, but a new memory that waits for review is counted as flagged."""
         return "flagged" if self.event == "created" and self.memory.review == Review.PENDING else self.event
 
 
@@ -71,7 +71,8 @@ class Near:
 
 
 def vectors_of(scope: Scope, memories: Sequence[Memory]) -> Sequence[Vector | None]:
-    """One for each, before the transaction; none when they cannot be had, also while another model makes them anew."""
+    """A vector for each memory; to be called before the transaction. None if there is no embedder, it fails, or the
+    instance is changing its model."""
     instance, model = scope.instance, model_of(scope.instance)
     if not model or instance.embedding_model not in ("", model):
         return [None] * len(memories)
@@ -82,24 +83,24 @@ def vectors_of(scope: Scope, memories: Sequence[Memory]) -> Sequence[Vector | No
 
 
 def take_turn(scope: Scope) -> None:
-    """To learn in this instance, until the transaction ends."""
+    """Wait until nobody else is learning in this instance; holds until the transaction ends."""
     wait_for_turn(f"learn {scope.instance.id}")
 
 
 def learn(scope: Scope, memories: Sequence[Memory], vectors: Sequence[Vector | None]) -> list[Outcome]:
-    """Part of the caller's transaction. One at a time in an instance: two workers cannot both find that something is
-    new, and what one has learnt the next one sees."""
+    """Store the memories, inside the caller's transaction. Only one caller at a time per instance, so that two workers
+    cannot both decide that the same memory is new."""
     if not memories:
         return []
     take_turn(scope)
     scope.instance.refresh_from_db(fields=["embedding_model", "embedding_generation"])
-    twins = _twins(scope, memories)
-    return [_learn(scope, new, vector, twins) for new, vector in zip(memories, vectors, strict=True)]
+    same_by_hash = _same_by_hash(scope, memories)
+    return [_learn(scope, new, vector, same_by_hash) for new, vector in zip(memories, vectors, strict=True)]
 
 
-def _learn(scope: Scope, new: Memory, vector: Vector | None, twins: Mapping[bytes, Memory]) -> Outcome:
-    twin = twins.get(bytes(new.content_hash))
-    near = [Near(twin, None)] if twin else _nearest(scope, new, vector)
+def _learn(scope: Scope, new: Memory, vector: Vector | None, same_by_hash: Mapping[bytes, Memory]) -> Outcome:
+    known = same_by_hash.get(bytes(new.content_hash))
+    near = [Near(known, None)] if known else _nearest(scope, new, vector)
     same = next((found for found in near if same_text(found.memory.content) == same_text(new.content)), None)
     if same:
         return _see_again(same)
@@ -135,16 +136,16 @@ def _update(scope: Scope, new: Memory, near: Near, vector: Vector | None) -> Out
     memory = Memory.objects.select_for_update().filter(pk=near.memory.pk).first()
     if memory is None:  # deleted since it was found
         return _create(scope, new, vector)
-    said = new.source_message_ids[0] if new.source_message_ids else None
-    apply(scope, memory, _newer(memory, new), Cause(OTHER_WORDS, near.similarity, said))
+    message_id = new.source_message_ids[0] if new.source_message_ids else None
+    apply(scope, memory, _updated_fields(memory, new), Cause(OTHER_WORDS, near.similarity, message_id))
     Memory.objects.filter(pk=memory.pk).update(last_seen_at=timezone.now())
     if vector:
         store_vectors(scope, {memory.id: vector.values}, vector.model)
     return Outcome("updated", memory, near.memory, near.similarity, OTHER_WORDS)
 
 
-def _newer(memory: Memory, new: Memory) -> dict[str, Any]:
-    """What the newer text brings along; who may see it, its key, tags and pin stay as they are."""
+def _updated_fields(memory: Memory, new: Memory) -> dict[str, Any]:
+    """The fields that the new memory changes; visibility, key, tags and pin stay as they are."""
     return {
         "content": new.content,
         "importance": max(memory.importance, new.importance),
@@ -163,14 +164,14 @@ def _insert(scope: Scope, new: Memory, vector: Vector | None) -> None:
         store_vectors(scope, {new.id: vector.values}, vector.model)
 
 
-def _twins(scope: Scope, memories: Sequence[Memory]) -> dict[bytes, Memory]:
-    """What says exactly the same already, by its hash. All of one owner, and no two of them the same."""
+def _same_by_hash(scope: Scope, memories: Sequence[Memory]) -> dict[bytes, Memory]:
+    """Existing memories with exactly the same text, by its hash. `memories` all have the same owner."""
     rows = _comparable(scope, memories[0]).filter(content_hash__in=[new.content_hash for new in memories])
     return {bytes(memory.content_hash): memory for memory in rows.order_by("-id")}
 
 
 def _comparable(scope: Scope, new: Memory) -> QuerySet[Memory]:
-    """Of the same owner, and not what is told of whole conversations."""
+    """Active memories of the same owner, except historical ones such as episodes."""
     rows = Memory.objects.filter(instance=scope.instance, owner=new.owner, status=Status.ACTIVE)
     return unexpired(rows).exclude(role=Role.HISTORICAL)
 

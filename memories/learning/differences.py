@@ -1,8 +1,8 @@
-"""What two texts that are near each other disagree about: numbers, negation, names, or who does what to whom.
+"""Differences between two similar texts: in numbers, negation, names, or who does what to whom.
 
-Vectors hardly notice such differences, and one of them is enough to make the newer text a contradiction rather than a
-better wording. Pure functions, with word lists for the larger European languages and a few others; in scripts without
-capital letters every word counts as a name. In doubt it is a difference: a person then looks at both.
+Vectors hardly notice such differences, but one of them makes the newer text a contradiction instead of another wording.
+Pure functions, with word lists for the larger European languages and a few others. In scripts without capital letters,
+every word counts as a name. When in doubt it is a difference, and a person looks at both texts.
 """
 
 import re
@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from memories.chunking import ALPHABETS, IN_WORD
 
-# Numbers with their separators and decimals, then words with their apostrophes and signs for vowels.
+# Numbers with separators and decimals, or words with apostrophes and vowel signs.
 LETTERS = rf"(?:(?!\d)(?:{IN_WORD}|[{ALPHABETS}]))+"
 TOKEN = re.compile(rf"\d+(?:[.,:/-]\d+)*|{LETTERS}(?:['’]{LETTERS})*|\w+")
 SENTENCE_ENDS = ".!?…:"
@@ -23,7 +23,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.casefold().split())
 
 
-# Not the words that are articles, verbs or anything else in a neighbouring language: one, un, due, once, sei, cent.
+# Without words that are an article, a verb or something else in another language: one, un, due, once, sei, cent.
 NUMBER_WORDS = {
     "0": "zero null zéro cero",
     "2": "two zwei deux dos dois twee två два две двух dwa dwie dwóch dva dvě iki δύο δυο doi două két kettő kaksi dua",
@@ -45,7 +45,7 @@ NUMBER_WORDS = {
     "twice": "twice zweimal",
     "half": "half halb halbe halben moitié mitad metà metade helft",
 }
-# Those of languages that write them with a capital letter are names anyway.
+# Only languages that do not capitalise months and days: capitalised ones are treated as names.
 MONTHS = (
     """janvier enero gennaio janeiro januari
     январь января январе styczeń stycznia styczniu ledna lednu ianuarie""",
@@ -109,7 +109,7 @@ NEGATIONS = _words(
     δεν μην όχι ποτέ χωρίς κανείς τίποτα nije nisu nisam nikad
     değil yok hiç hayır asla لا ليس لم لن بدون אין לא אל ללא"""
 )
-# Whatever ends, reverses or moves into the past what the rest of the sentence says.
+# Words that end, reverse or move into the past what the rest of the sentence says.
 REVERSALS = _words(
     """stopped stops quit quits cancelled canceled cancels former formerly previously anymore
     dislikes dislike disliked hates hate hated refuses refuse refused rejects rejected declined against except avoids
@@ -120,7 +120,7 @@ REVERSALS = _words(
 NEGATIVE_SIGNS = "不没沒無无非未勿別别"
 NEGATIVE_ENDINGS = ("n't", "n’t", "ない", "ません", "なかった")
 
-# Capitalised only because a sentence starts with them.
+# Not names when they are capitalised at the beginning of a sentence.
 FUNCTION_WORDS = _words(
     """a an the this that these those he she it they we i you his her its their our my your who which there here in on
     at by for from of to with and but or as if when while after before since during until about also both each every
@@ -135,7 +135,7 @@ FUNCTION_WORDS = _words(
 
 
 def differences(old: str, new: str) -> list[str]:
-    """The kinds of things they disagree about, in words; none when one may take the place of the other."""
+    """The kinds of differences, in words; empty if one text may replace the other."""
     old, new = unicodedata.normalize("NFKC", old), unicodedata.normalize("NFKC", new)
     kinds = {
         "numbers or dates": _figures(old) != _figures(new),
@@ -147,7 +147,7 @@ def differences(old: str, new: str) -> list[str]:
 
 
 def overlap(old: str, new: str) -> float:
-    """The part of their words that two texts share, from 0 to 1."""
+    """The share of words that two texts have in common, from 0 to 1."""
     first, second = set(_folded(old)), set(_folded(new))
     return len(first & second) / len(first | second) if first | second else 1.0
 
@@ -157,7 +157,7 @@ def _folded(text: str) -> list[str]:
 
 
 def _bare(token: str) -> str:
-    """Without the genitive: Alice's is Alice."""
+    """The word without a genitive: Alice's is Alice."""
     return re.sub(r"['’]s?$", "", token)
 
 
@@ -167,7 +167,7 @@ def _figures(text: str) -> Counter[str]:
 
 def _figure(token: str) -> str:
     if token[:1].isdigit():
-        # 1,000 and 1.000 are a thousand; 1.50 is not 150, but then both texts say it so.
+        # 1,000 and 1.000 are both a thousand. 1.50 stays as it is.
         joined = re.sub(r"(?<=\d)[.,](?=\d{3}(?:\D|$))", "", token)
         return "".join(str(unicodedata.digit(sign)) if sign.isdigit() else sign for sign in joined)
     return FIGURES.get(token, "")
@@ -182,7 +182,7 @@ def _negations(text: str) -> tuple[int, Counter[str]]:
 
 
 def _disagree_about_names(old: str, new: str) -> bool:
-    """A name of one that the other does not say at all, in whatever case."""
+    """Whether one text has a name that the other does not contain, whatever its case."""
     first, second = set(_folded(old)), set(_folded(new))
     return not set(_names(old)) <= second or not set(_names(new)) <= first or _identifiers(old) != _identifiers(new)
 
@@ -205,13 +205,13 @@ def _starts_sentence(text: str, place: int) -> bool:
 
 
 def _identifiers(text: str) -> set[str]:
-    """Addresses, codes, names of files: letters together with digits or signs."""
+    """Addresses, codes and file names: words of letters together with digits or signs."""
     parts = {part.strip(".,;:!?()[]{}\"'“”„«»").casefold() for part in text.split()}
     return {part for part in parts if re.search(r"[\d_@/]", part) and re.search(r"[^\W\d_]", part)}
 
 
 def _swap(old: str, new: str) -> bool:
-    """The same names, or the very same words, in another order."""
+    """Whether they have the same names, or exactly the same words, in another order."""
     if _first_seen(_names(old)) != _first_seen(_names(new)) and set(_names(old)) == set(_names(new)):
         return True
     first, second = _folded(old), _folded(new)

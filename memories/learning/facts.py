@@ -1,6 +1,6 @@
-"""Facts as a language model proposes them: read with suspicion, clamped to what a memory may be, cut to a number.
+"""Reading the facts that a language model proposes: validating them and clamping them to the limits of a memory.
 
-What cannot be read at all is `Unreadable`; a single fact that makes no sense is left out and counted.
+An answer that cannot be read at all raises `Unreadable`; a single invalid fact is left out and counted.
 """
 
 import re
@@ -19,7 +19,7 @@ from memoryconsole.scrub import scrub
 
 # Longer than any sentence; a fact is always one chunk.
 MAX_FACT = 1_000
-# When there are too many, these go first.
+# If there are too many facts, categories are kept in this order.
 ORDER = (
     Category.DECISION,
     Category.PREFERENCE,
@@ -37,7 +37,7 @@ class Fact:
     importance: int
     role: Role = Role.CONTEXT
     message: int | None = None
-    """Which of the messages said it."""
+    """The index of the message that says it."""
     occurred_at: datetime | None = None
     confidence: float = 1.0
 
@@ -49,7 +49,7 @@ class Facts:
 
 
 def read_facts(text: str, *, is_new: Sequence[bool], zone: tzinfo, limit: int) -> Facts:
-    """The facts in an answer about messages, of which only the new ones count."""
+    """Read the facts from an answer, and keep those that are not from old messages."""
     answer = read_json(text)
     proposed = answer.get("memories") if isinstance(answer, dict) else None
     if not isinstance(proposed, list):
@@ -64,7 +64,7 @@ def read_facts(text: str, *, is_new: Sequence[bool], zone: tzinfo, limit: int) -
 
 
 def same_text(content: str) -> str:
-    """Two texts that differ only in case, spaces or the full stop say the same."""
+    """The text without differences in case, white space and final punctuation, to compare it with others."""
     return " ".join(unicodedata.normalize("NFKC", content).casefold().split()).rstrip(".!。 ")
 
 
@@ -82,7 +82,7 @@ def _text(value: object) -> str:
 
 
 def _tidy(value: str, longest: int) -> str:
-    """One line that PostgreSQL can keep, without credentials and not too long."""
+    """The text as one line that PostgreSQL can store, without credentials and not too long."""
     storable = value.encode(errors="ignore").decode().replace("\x00", " ")
     text = scrub(" ".join(storable.split()))[0]
     return text if len(text) <= longest else re.sub(r"\S*$", "", text[: longest - 1]).rstrip()[: longest - 1] + "…"
@@ -108,7 +108,7 @@ def _category(word: object) -> tuple[Category, Role | None]:
 
 
 class _Proposed(BaseModel):
-    """What the model is asked for; the last three are no reason to lose a fact."""
+    """What the model is asked for. The last three fields are read separately: a wrong one does not spoil the fact."""
 
     content: Annotated[str, BeforeValidator(_text)]
     category: Annotated[tuple[Category, Role | None], BeforeValidator(_category)]
@@ -153,7 +153,7 @@ def _confidence(value: object) -> float:
 
 
 def _moment(value: object, zone: tzinfo) -> datetime | None:
-    """A date alone is its beginning; without a zone it is meant in the conversation's."""
+    """A date without a time is its beginning; without a time zone, the conversation's is assumed."""
     if not isinstance(value, str):
         return None
     try:

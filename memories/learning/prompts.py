@@ -1,7 +1,7 @@
-"""What the language model is asked. Pure functions: they read nothing and ask nobody.
+"""The prompts for the language model. Pure functions.
 
-Messages are handed over as JSON, marked as material. Whatever they say, the answer can only propose facts: there is no
-operation in it that could change or delete anything.
+Messages are passed as JSON and declared as material. Whatever they say, the answer can only propose facts: it has no
+operation that could change or delete anything.
 """
 
 import json
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A message as the model sees it; `is_new` unless an earlier run has been through it."""
+    """A message as the model sees it; `is_new` if no earlier run has read it."""
 
     speaker: str
     text: str
@@ -122,7 +122,7 @@ def _object(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
-# Strict schemas know no optional properties: what may be missing may be null.
+# A strict schema has no optional properties, so those that may be missing may be null instead.
 FACT = _object(
     content={"type": "string"},
     category={"type": "string", "enum": ["decision", "preference", "relationship", "event", "fact", "general"]},
