@@ -19,8 +19,8 @@ NO_MESSAGE = "There is no such message in this instance."
 
 def check(scope: Scope, drafts: Sequence[MemoryDraft], *, in_list: bool = False) -> None:
     """Raise if a link leads nowhere. `in_list` adds the memory's position in the request to the names of fields."""
-    conversations = _missing(Conversation, scope, {id for draft in drafts if (id := draft.source_conversation_id)})
-    messages = _missing(Message, scope, {id for draft in drafts for id in draft.source_message_ids})
+    conversations = _missing(scope, Conversation, {id for draft in drafts if (id := draft.source_conversation_id)})
+    messages = _missing(scope, Message, {id for draft in drafts for id in draft.source_message_ids})
     errors = {}
     for n, draft in enumerate(drafts) if conversations or messages else ():
         prefix = f"memories.{n}." if in_list else ""
@@ -34,16 +34,21 @@ def check(scope: Scope, drafts: Sequence[MemoryDraft], *, in_list: bool = False)
 
 def check_fields(scope: Scope, fields: Mapping[str, Any]) -> None:
     conversation = fields.get("source_conversation_id")
-    if conversation and _missing(Conversation, scope, {conversation}):
+    if conversation and _missing(scope, Conversation, {conversation}):
         raise Invalid({"sourceConversationId": [NO_CONVERSATION]})
-    if _missing(Message, scope, set(fields.get("source_message_ids") or [])):
+    if _missing(scope, Message, set(fields.get("source_message_ids") or [])):
         raise Invalid({"sourceMessageIds": [NO_MESSAGE]})
 
 
-def _missing(model: type[Conversation] | type[Message], scope: Scope, ids: set[UUID]) -> set[UUID]:
+def _missing(scope: Scope, model: type[Conversation] | type[Message], ids: set[UUID]) -> set[UUID]:
+    return ids - existing(scope, model, ids)
+
+
+def existing(scope: Scope, model: type[Conversation] | type[Message], ids: set[UUID]) -> set[UUID]:
+    """Those of the ids that the instance has."""
     if not ids:
         return set()
-    return ids - set(model.objects.filter(instance=scope.instance, id__in=ids).values_list("id", flat=True))
+    return set(model.objects.filter(instance=scope.instance, id__in=ids).values_list("id", flat=True))
 
 
 def messages_of(scope: Scope, memory: Memory) -> list[Message]:

@@ -15,8 +15,9 @@ from memories.filters import Filters
 from memories.listing import count
 from memories.transfer.exporting import export
 from memories.transfer.formats.detecting import FORMATS
-from memories.transfer.importing import Report, import_file
-from memories.transfer.uploads import format_named, report_json
+from memories.transfer.importing import import_file
+from memories.transfer.report import Report, report_json
+from memories.transfer.uploads import format_named
 from memoryconsole.commands import FAILED, ConsoleCommand
 from memoryconsole.counting import counted
 from memoryconsole.errors import Problem

@@ -1,7 +1,7 @@
-"""All memories that match, as a stream of text: a page at a time, oldest first, with their versions and sources.
+"""Exporting all matching memories as a stream of text: page by page, oldest first, with their versions and sources.
 
-Oldest first, because an import numbers the memories of a conversation in the order they come. Between two pages no
-connection is held, however slowly somebody reads.
+Oldest first, because an import numbers the memories of a conversation in their order in the file. No database
+connection is held between two pages, however slowly the client reads.
 """
 
 import json
@@ -27,7 +27,7 @@ CONTENT_TYPES = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-
 OLDEST = Order(("id",), descending=False)
 PAGE = 1_000
 PAGE_WITH_VECTORS = 100
-# What means nothing outside the instance it was in.
+# Fields that mean nothing outside of the instance.
 LEFT_OUT = ("instanceId", "embedding")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
@@ -40,7 +40,7 @@ def export(
     vectors: bool = False,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Iterator[str]:
-    """`vectors` only go with JSON lines."""
+    """`vectors` is ignored for CSV."""
     audit.record(scope, "exported", format=format, filters=sorted(filters.narrowing()))
     return _pages(scope, filters, format, vectors=vectors and format == "jsonl", progress=progress)
 
@@ -101,7 +101,7 @@ def _add_versions(scope: Scope, memories: Sequence[Memory], rows: Sequence[dict[
             row["versions"] = found[memory.id]
 
 
-# Of what they say now; the hash is of the text that was embedded.
+# Vectors of the current texts; `text_hash` is the hash of the embedded text.
 VECTORS = """
 SELECT c.memory_id, encode(c.text_hash, 'hex'), halfvec_send(e.vector)
 FROM memories_chunk c JOIN memories_embedding e
@@ -122,7 +122,7 @@ def _add_vectors(scope: Scope, memories: Sequence[Memory], rows: Sequence[dict[s
     with connection.cursor() as cursor:
         cursor.execute(VECTORS, named)
         for memory_id, text_hash, sent in cursor.fetchall():
-            # Behind four bytes that say how many numbers follow: half-precision, big-endian.
+            # The first four bytes are the number of dimensions; the rest are big-endian half-precision numbers.
             found.setdefault(memory_id, {})[text_hash] = b64encode(bytes(sent)[4:]).decode()
     for memory, row in zip(memories, rows, strict=True):
         if memory.id in found:

@@ -1,13 +1,11 @@
-"""Imports that somebody watches: the file is kept until it has been imported, its progress and report on a job.
+"""Imports as jobs: the uploaded file is stored until it has been imported, and the job has its progress and report.
 
-A small file is dealt with at once, a large one by the worker. The job keeps counts, lines and reasons, never what a
-memory says; the file is removed as soon as it is done with, and after a day in any case.
+A small file is imported at once, a large one by the worker. The job never contains the text of a memory. The file is
+deleted when it is no longer needed, and after a day in any case.
 """
 
-import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import IO, Any, cast
 
@@ -19,39 +17,32 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
-from pydantic.alias_generators import to_camel
 
 from accounts.access import Actor, Scope
 from memories.embedding.backfill import find_job
 from memories.models import Job
 from memories.transfer.formats.detecting import FORMATS, Format
-from memories.transfer.importing import Report, import_file
+from memories.transfer.importing import import_file
+from memories.transfer.report import Report, report_from, report_json
 from memoryconsole.errors import Conflict, Invalid
 from memoryconsole.finding import find_among
 from memoryconsole.ids import uuid7
-from memoryconsole.inputs import snake_name
 from memoryconsole.presenting import when
-from memoryconsole.scrub import scrub
 from memoryconsole.streams import Limited, safe_name
 
 KIND = "import-memories"
 FOLDER = "imports"
 KEPT = timedelta(days=1)
-# Small enough for a request to wait for.
+# The size up to which a file is imported within the request.
 AT_ONCE = 1024 * 1024
 STOPPED = "Something went wrong on the server. What was imported until then stays; import the file again to go on."
 NOT_BEGUN: dict[str, Any] = {"done": 0, "attempts": 0, "started_at": None, "finished_at": None}
 GONE = "The file is gone. Upload it again."
 NO_IMPORT = "There is no such import in this instance."
-# From the first to the last mark: what is quoted may have some of its own.
-QUOTED = re.compile(r"“.*”", re.DOTALL)
-# What these say is a word from a short list, or was meant to be.
-ENUMERATED = frozenset({"category", "role", "visibility", "status", "source"})
-LONGEST_WORD = 32
 
 
 def format_named(word: str) -> Format | None:
-    """The format somebody asked for; None to find it out."""
+    """The format with this name; None to detect it."""
     if word in ("", "auto"):
         return None
     for format in FORMATS:
@@ -63,9 +54,9 @@ def format_named(word: str) -> Format | None:
 def keep_upload(
     scope: Scope, stream: Any, *, name: str, format: Format | None, dry_run: bool, may_confirm: bool = False
 ) -> Job:
-    """Store the file and make the job of importing it, which nobody has started yet.
+    """Store the file and create the job of importing it, which `start` starts.
 
-    With `may_confirm` the file stays after a dry run, for `confirm`.
+    With `may_confirm`, the file is kept after a dry run, for `confirm`.
     """
     scope.require_write()
     path = _saved(f"{FOLDER}/{scope.instance.id}/{uuid7()}", stream)
@@ -96,7 +87,7 @@ def _saved(path: str, stream: Any) -> str:
 
 
 def start(scope: Scope, job: Job) -> Job:
-    """At once when it is small, else by the worker."""
+    """Import a small file at once, and queue a large one for the worker."""
     if job.total <= AT_ONCE:
         run_import(scope, job)
     else:
@@ -119,7 +110,7 @@ def find_import(scope: Scope, raw_id: object) -> Job:
 
 
 def confirm(scope: Scope, raw_id: object) -> Job:
-    """After a dry run: do it."""
+    """Import a file after its dry run."""
     scope.require_write()
     with transaction.atomic():
         job = find_among(_imports(scope).select_for_update(), raw_id, NO_IMPORT)
@@ -136,7 +127,7 @@ def confirm(scope: Scope, raw_id: object) -> Job:
 
 
 def discard(scope: Scope, raw_id: object) -> None:
-    """Forget an upload that is not wanted after all, unless somebody has confirmed it by now."""
+    """Delete an upload, unless somebody has confirmed it in the meantime."""
     scope.require_write()
     job = find_import(scope, raw_id)
     if _imports(scope).filter(id=job.id).exclude(state__in=Job.UNFINISHED).delete()[0]:
@@ -144,7 +135,7 @@ def discard(scope: Scope, raw_id: object) -> None:
 
 
 def run_import(scope: Scope, job: Job) -> None:
-    """Import the job's file, and write on the job how far it is and what came of it."""
+    """Import the job's file, and write progress and result to the job."""
     rows = _imports(scope).filter(id=job.id)
     payload = dict(job.payload)
     rows.update(state=Job.State.RUNNING, error="", attempts=F("attempts") + 1, started_at=timezone.now())
@@ -160,11 +151,11 @@ def run_import(scope: Scope, job: Job) -> None:
         _end(rows, payload, Job.State.FAILED, error=reason)
         return
     except OperationalError:
-        # The worker goes on when the database is back; what a request was doing is given up soon.
+        # The worker retries when the database is back. If a request was importing, `fail_lost` gives the job up later.
         raise
     except Exception:
         if not rows.update(state=Job.State.FAILED, error=STOPPED, finished_at=timezone.now()):
-            # It went with its instance, and nobody waits for it any more.
+            # The instance was deleted, and the job with it.
             remove(payload["path"])
             return
         raise
@@ -179,24 +170,24 @@ def _import(scope: Scope, file: IO[bytes], payload: dict[str, Any], progress: An
         name=payload["name"],
         dry_run=payload["dryRun"],
         started=datetime.fromisoformat(payload["started"]),
-        so_far=_report_from(payload["report"]) if "report" in payload else None,
+        so_far=report_from(payload["report"]) if "report" in payload else None,
         progress=progress,
     )
 
 
 def _end(rows: QuerySet[Job], payload: dict[str, Any], state: str, **fields: Any) -> None:
-    """A dry run keeps its file for the import that may follow."""
+    """Write the final state. The file is deleted, unless it is kept for `confirm`."""
     path = payload["path"]
-    is_done_with = state == Job.State.FAILED or not (payload["dryRun"] and payload["mayConfirm"])
-    if is_done_with:
+    deletes_file = state == Job.State.FAILED or not (payload["dryRun"] and payload["mayConfirm"])
+    if deletes_file:
         payload = {**payload, "path": ""}
     rows.update(state=state, payload=payload, finished_at=timezone.now(), **fields)
-    if is_done_with:
+    if deletes_file:
         remove(path)
 
 
 def give_up(scope: Scope, lost: QuerySet[Job]) -> int:
-    """Imports that were killed with the process that did them; how many."""
+    """Fail imports whose process was killed; return how many."""
     jobs = list(lost)
     for job in jobs:
         _end(_imports(scope).filter(id=job.id), job.payload, Job.State.FAILED, error=STOPPED)
@@ -204,7 +195,7 @@ def give_up(scope: Scope, lost: QuerySet[Job]) -> int:
 
 
 def actor_from(described: dict[str, Any]) -> Actor:
-    """Whoever started it, as the worker acts for them."""
+    """The actor who started the import, for the worker to act as."""
     kind = described.get("kind")
     return Actor(
         kind=kind if kind in ("user", "key", "shell") else "job",
@@ -212,35 +203,6 @@ def actor_from(described: dict[str, Any]) -> Actor:
         is_superadmin=bool(described.get("is_superadmin")),
         all_instances=True,
     )
-
-
-def report_json(report: Report) -> dict[str, Any]:
-    """Lines and reasons; of what was quoted from the file only words that are no memory's text."""
-    found = asdict(report)
-    problems = [{"line": each["line"], "errors": _unquoted(each["errors"])} for each in found.pop("problems")]
-    return {**{to_camel(name): value for name, value in found.items()}, "problems": problems}
-
-
-def _report_from(told: dict[str, Any]) -> Report:
-    return Report(**{snake_name(name): value for name, value in told.items()})
-
-
-def _unquoted(errors: dict[str, list[str]]) -> dict[str, list[str]]:
-    return {
-        field[:100]: [QUOTED.sub(_short if _is_enumerated(field) else "“…”", reason) for reason in reasons]
-        for field, reasons in errors.items()
-    }
-
-
-def _is_enumerated(field: str) -> bool:
-    """Also that of an earlier version: `versions.0.category`."""
-    return field.rpartition(".")[2] in ENUMERATED
-
-
-def _short(quoted: re.Match[str]) -> str:
-    """A text that slipped into the wrong column is cut off, and a credential in it replaced as anywhere else."""
-    word = scrub(quoted[0][1:-1])[0]
-    return f"“{word}”" if len(word) <= LONGEST_WORD else f"“{word[:LONGEST_WORD].rstrip()}…”"
 
 
 def _imports(scope: Scope) -> QuerySet[Job]:
@@ -254,7 +216,7 @@ def remove(path: str) -> None:
 
 
 def remove_forgotten() -> int:
-    """Files that nobody has confirmed for a day, or whose job is gone; not those that wait for a worker."""
+    """Delete files that are older than a day and do not wait for the worker."""
     waiting = ProcrastinateJob.objects.filter(task_name="import_memories", status__in=["todo", "doing"])
     wanted = {args["path"] for args in waiting.values_list("args", flat=True)}
     removed = 0

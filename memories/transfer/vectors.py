@@ -1,4 +1,4 @@
-"""Vectors that come with memories from a file: used when the model that made them is the one the instance wants."""
+"""Storing vectors from an imported file, if they were made by the model that the instance uses."""
 
 import struct
 from base64 import b64decode
@@ -36,17 +36,17 @@ WHERE m.instance_id = %(instance)s AND m.id = ANY(%(memories)s::uuid[]) AND (
 """
 
 
-def store_vectors(scope: Scope, brought: Sequence[tuple[Memory, Vectors]]) -> None:
+def store_vectors(scope: Scope, imported: Sequence[tuple[Memory, Vectors]]) -> None:
     instance = scope.instance
     model = model_of(instance)
     if not model or instance.embedding_model not in ("", model):
         return
     usable = [
-        (memory, text_hash, written)
-        for memory, vectors in brought
+        (memory, text_hash, literal)
+        for memory, vectors in imported
         if vectors.model == model
         for text_hash, vector in vectors.by_text.items()
-        if (written := _written(vector))
+        if (literal := _vector_literal(vector))
     ]
     if not usable:
         return
@@ -63,8 +63,8 @@ def store_vectors(scope: Scope, brought: Sequence[tuple[Memory, Vectors]]) -> No
         cursor.execute(READY, named)
 
 
-def _written(vector: str) -> str:
-    """As PostgreSQL reads it; empty for what is no direction: nothing can be near to it."""
+def _vector_literal(vector: str) -> str:
+    """The text that PostgreSQL reads as this vector. Empty if it is zero or not finite, and so has no direction."""
     numbers = NUMBERS.unpack(b64decode(vector))
     is_finite = all(abs(x) <= 65504 for x in numbers)
     return "[" + ",".join(f"{x:.6g}" for x in numbers) + "]" if is_finite and any(numbers) else ""

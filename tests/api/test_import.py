@@ -22,6 +22,7 @@ from instances.models import Instance
 from memories import jobs
 from memories.models import AuditEntry, Job, Memory
 from memories.transfer import importing, uploads
+from memories.transfer.report import Report, report_json
 from memoryconsole import upload_limit
 from tests.api.calling import Answer, Caller, signed_in
 from tests.domain.looking import files
@@ -178,9 +179,9 @@ def test_the_report_shows_no_word_that_cannot_be_stored(api: Caller) -> None:
 
 
 def test_the_report_shows_no_other_word() -> None:
-    report = importing.Report()
+    report = Report()
     report.add_problem(1, {"content": ["“A secret” of “Alice”” Smith” is too long."]})
-    assert uploads.report_json(report)["problems"][0]["errors"] == {"content": ["“…” is too long."]}
+    assert report_json(report)["problems"][0]["errors"] == {"content": ["“…” is too long."]}
 
 
 def test_the_worker_acts_for_whoever_asked(support: Instance, monkeypatch: pytest.MonkeyPatch) -> None:

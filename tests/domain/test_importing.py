@@ -17,15 +17,16 @@ from hypothesis import strategies as st
 from accounts.access import Actor, Scope
 from instances.models import Instance
 from memories import jobs
-from memories.draft import MemoryChanges
+from memories.draft import MemoryChanges, MemoryDraft
 from memories.filters import Filters
 from memories.models import AuditEntry, Chunk, Embedding, Memory, MemoryVersion
 from memories.search.hybrid import search
 from memories.store import change, find_memory, save
-from memories.transfer import importing
+from memories.transfer import importing, known
 from memories.transfer.exporting import export
 from memories.transfer.formats.table import COLUMNS, from_cells, table_text
-from memories.transfer.importing import Report, import_file
+from memories.transfer.importing import import_file
+from memories.transfer.report import Report
 from memories.vocabulary import Category, Role
 from memoryconsole.errors import NotAllowed
 from memoryconsole.ids import uuid7
@@ -72,10 +73,7 @@ def full_life(bot: Instance) -> None:
     make_memory(bot, "Seats: 10", key="seats")
     save(
         scope,
-        importing.read(
-            importing.ImportedMemory.__bases__[0],
-            {"content": "Seats: 12", "key": "seats", "dedupe": "create", "supersedeReason": "grew"},
-        ),
+        MemoryDraft(content="Seats: 12", key="seats", dedupe="create", supersede_reason="grew"),
     )
     make_memory(bot, "Twice")
     make_memory(bot, "Twice", category="fact")
@@ -274,9 +272,9 @@ def test_ids_that_are_not_ours_are_made_anew(bot: Instance) -> None:
 @pytest.mark.parametrize(
     ("statement", "index"),
     [
-        (importing.KNOWN_IDS, "memories_memory_pkey"),
-        (importing.KNOWN_KEYS, "memory_active_key_once"),
-        (importing.KNOWN_TEXTS, "memory_same_content"),
+        (known.KNOWN_IDS, "memories_memory_pkey"),
+        (known.KNOWN_KEYS, "memory_active_key_once"),
+        (known.KNOWN_TEXTS, "memory_same_content"),
     ],
 )
 def test_what_is_known_is_looked_up_even_in_an_instance_without_statistics(
@@ -288,7 +286,7 @@ def test_what_is_known_is_looked_up_even_in_an_instance_without_statistics(
     brought_in(other, lines(*({"content": f"Memory {n}", "key": f"key {n}"} for n in range(300))))
     named = {"instance": other.id, "ids": [uuid7()], "keys": ["key 1"], "owners": [""], "hashes": [b"x"]}
     named |= {"reader": None, "started": timezone.now()}
-    plan = "\n".join(line for (line,) in importing._rows("EXPLAIN " + statement, named))
+    plan = "\n".join(line for (line,) in known.select("EXPLAIN " + statement, named))
     assert f"using {index} on" in plan
     assert re.search(r"Index Cond: .* <= wanted\.", plan)
 
@@ -368,7 +366,7 @@ def test_problems_by_line(bot: Instance, row: str, errors: dict[str, list[str]] 
 
 
 def test_only_the_first_problems_are_kept(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "PROBLEMS_SHOWN", 3)
+    monkeypatch.setattr("memories.transfer.report.PROBLEMS_SHOWN", 3)
     report = brought_in(bot, "{\n" * 10, "jsonl")
     assert (report.invalid, [problem["line"] for problem in report.problems]) == (10, [1, 2, 3])
 

@@ -9,7 +9,8 @@ from memories.filters import Filters
 from memories.models import Memory
 from memories.transfer.exporting import export
 from memories.transfer.formats.detecting import Format
-from memories.transfer.importing import Report, import_file
+from memories.transfer.importing import import_file
+from memories.transfer.report import Report
 from tests.factories import scope_of
 
 EVERYTHING = Filters(include_superseded=True)
