@@ -1,4 +1,4 @@
-"""ChatGPT's memories: `memory.json` of its data export, or the list as people copy it, one memory on a line."""
+"""ChatGPT's memories: `memory.json` of its data export, or a copied list with one memory per line."""
 
 import re
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ UPDATED = ("updated_at", "updatedAt", "update_time", "last_updated")
 
 
 def from_line(line: str) -> dict[str, Any]:
-    """Without the bullet before it; a day in square brackets is when it was saved."""
+    """A memory from a line, without its bullet. A date in square brackets is its creation date."""
     text = BULLET.sub("", line).strip()
     day = DATED.match(text)
     found: dict[str, Any] = {"content": text[day.end() :] if day else text, "source": SOURCE}
@@ -35,7 +35,7 @@ def is_switched_off(item: dict[str, Any]) -> bool:
 
 
 def _moment(value: Any) -> Any:
-    """Seconds since 1970, or a date and time as they are."""
+    """Convert Unix time to ISO 8601; leave anything else as it is."""
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 10**11:
         return datetime.fromtimestamp(value, UTC).isoformat()
     return value

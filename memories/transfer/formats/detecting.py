@@ -1,4 +1,4 @@
-"""What a file is: from how it begins and, where that leaves a choice, from what it is called."""
+"""Detecting the format of a file from its first bytes and, if those are not enough, from its name."""
 
 import codecs
 import json
@@ -11,9 +11,9 @@ from memories.transfer.formats.values import first_value
 Format = Literal["jsonl", "csv", "mem0", "chatgpt"]
 FORMATS: tuple[Format, ...] = ("jsonl", "csv", "mem0", "chatgpt")
 LISTS = ("results", "memories")
-# What a single column may be called by somebody who does not know our names.
+# Names by which a table with a single column is recognised.
 HEADINGS = frozenset(name.lower() for name in (*table.COLUMNS, *chatgpt.TEXTS))
-# One to three words, with nothing around them: in prose a space follows a comma.
+# A column name: one to three words without surrounding spaces. In prose, a space follows a comma.
 NAME = re.compile(r"[^\W\d][\w.()/#-]*(?: [\w.()/#-]+){0,2}")
 
 
@@ -22,7 +22,7 @@ def text_of(start: bytes) -> str:
 
 
 def format_of(start: bytes, name: str = "") -> Format:
-    """A guess from the first bytes, for files that nobody named a format for."""
+    """The most likely format of a file that begins with these bytes."""
     text = text_of(start)
     if is_document(text):
         return "mem0" if '"memory"' in text else "chatgpt"
@@ -33,7 +33,7 @@ def format_of(start: bytes, name: str = "") -> Format:
 
 
 def is_document(text: str) -> bool:
-    """One JSON value over all lines, a list or an object around a list, rather than an object on each line."""
+    """Whether it is one JSON document, a list or an object with a list, and not JSON Lines."""
     if text[:1] == "[":
         is_empty = not text.strip("[] \t\r\n")
         return is_empty or text.lstrip("[ \t\r\n")[:1] in ("{", '"') or _is_list_in_list(text)
@@ -43,7 +43,7 @@ def is_document(text: str) -> bool:
     try:
         first = json.loads(first_line)
     except RecursionError:
-        # Of a document over several lines, the first one is short.
+        # Too deep to parse: decide by the names at the beginning.
         return any(f'"{name}"' in head for name in LISTS)
     except ValueError:
         return any(f'"{name}"' in head for name in LISTS) or '"content"' not in first_line
@@ -51,7 +51,7 @@ def is_document(text: str) -> bool:
 
 
 def _is_list_in_list(text: str) -> bool:
-    """`[[1, 2], [3]]`, where nothing is a memory: better said than stored as text. `[[Alice]] likes tea` is none."""
+    """Whether it is JSON like `[[1, 2], [3]]`, which is reported as unusable. `[[Alice]] likes tea` is plain text."""
     inner = text[1:].lstrip()
     if inner[:1] != "[":
         return False
@@ -64,7 +64,7 @@ def _is_list_in_list(text: str) -> bool:
 
 
 def _is_table(text: str) -> bool:
-    """Also one that does not name our columns: it is better refused than taken for a list of memories."""
+    """Also for tables without our columns, so that they are refused instead of imported as lines of text."""
     return any(_has_header(table.first_rows(text, each)) for each in table.DELIMITERS)
 
 

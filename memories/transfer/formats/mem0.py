@@ -5,7 +5,7 @@ from typing import Any
 from memories.vocabulary import Category
 
 SOURCE = "mem0"
-# Who else it belongs to there; kept as evidence.
+# Other owners of a mem0 memory; stored as evidence.
 OTHER_OWNERS = {"agent_id": "agentId", "run_id": "runId", "app_id": "appId", "actor_id": "actorId"}
 
 

@@ -1,4 +1,4 @@
-"""A file of memories as a stream of rows, whatever its format, in bounded memory; each row knows its line."""
+"""Reading a file of any format as a stream of rows with line numbers, in bounded memory."""
 
 import codecs
 import csv
@@ -12,7 +12,7 @@ from memories.transfer.formats.detecting import LISTS, Format, format_of, is_doc
 from memories.transfer.formats.values import Unusable, first_value, value_of
 from memoryconsole.errors import Invalid
 
-# Longer than any memory with its versions and vectors; a line without an end is not read into memory.
+# Longer than any memory with its versions and vectors. Longer lines are not read into memory.
 LONGEST = 8 * 1024 * 1024
 PEEKED = 64 * 1024
 PART = 16 * 1024
@@ -21,7 +21,7 @@ JSON_SPACE = " \t\r\n"
 
 @dataclass(slots=True)
 class Row:
-    """What stands on a line: the fields of a memory, or why it is none, or that it is to be left out."""
+    """A row of the file: the fields of a memory, or a `problem`, or `is_left_out` if the file says so."""
 
     line: int
     fields: dict[str, Any] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class Row:
 
 
 def rows_of(file: IO[bytes], format: Format | None = None) -> Iterator[Row]:
-    """The rows from the beginning of the file; what it is follows from what it says, unless it is given."""
+    """All rows of the file. Without a `format` it is detected."""
     file.seek(0)
     start = file.read(PEEKED)
     file.seek(len(codecs.BOM_UTF8) if start.startswith(codecs.BOM_UTF8) else 0)
@@ -50,7 +50,7 @@ def found_format(file: IO[bytes], name: str = "") -> Format:
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[int, str | None]]:
-    """Line numbers and lines; None for one that is no text, or has no end."""
+    """Line numbers and lines; None for a line that is not UTF-8 or too long."""
     number = 0
     while line := file.readline(LONGEST + 1):
         number += 1
@@ -134,7 +134,7 @@ def _check_header(names: list[str]) -> None:
         raise Invalid({"file": [NO_CONTENT]})
     if unknown:
         raise Invalid({"file": [f"Unknown columns: {', '.join(unknown)[:200]}. {KNOWN_COLUMNS}"]})
-    # Of two cells under one name the last would be taken, and the other one lost.
+    # With two columns of the same name, the cells of one would be lost.
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise Invalid({"file": [f"These columns are there twice: {', '.join(twice)}."]})
 
@@ -146,7 +146,7 @@ def _table_row(line: int, names: list[str], cells: list[str]) -> Row:
 
 
 def _document_rows(file: IO[bytes], shape: Format) -> Iterator[Row]:
-    """The items of a JSON list, one after the other: the file may be larger than memory."""
+    """The items of a JSON list, one after the other, because the file may be larger than memory."""
     window = _Window(file)
     if not window.enter_list():
         yield Row(1, problem="There is no list of memories in this file.")
@@ -160,11 +160,11 @@ def _document_rows(file: IO[bytes], shape: Format) -> Iterator[Row]:
 
 
 class _Broken:
-    """Where a JSON value should be, there is none."""
+    """Marks a position without a valid JSON value."""
 
 
 class _Window:
-    """The part of a JSON text that is being looked at."""
+    """The part of a JSON document that is in memory, and moves through the file."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -173,7 +173,7 @@ class _Window:
         self._line = 1
 
     def enter_list(self) -> bool:
-        """Go behind the bracket of the list: the whole document, or the one called results or memories."""
+        """Move behind the opening bracket of the list, which is the document or its field `results` or `memories`."""
         self._skip(JSON_SPACE)
         if self._text[:1] == "{":
             while not (places := [at for name in LISTS if (at := self._text.find(f'"{name}"')) >= 0]):
@@ -216,7 +216,7 @@ class _Window:
         self._text = self._text[length:]
 
     def _more(self) -> bool:
-        """As much again as there is, so that a long item is not tried over and over."""
+        """Double the text in memory, so that a long item is not parsed from its beginning too often."""
         part = self._file.read(max(PART, len(self._text)))
         try:
             self._text += self._decode(part)

@@ -1,4 +1,4 @@
-"""A memory as a file brings it: what a draft may say, and what only somebody knows who remembered it before."""
+"""The input for an imported memory: a draft's fields, and fields that only an exported memory has."""
 
 import re
 from base64 import b64decode
@@ -28,7 +28,7 @@ HASH = re.compile(r"[0-9a-fA-F]{64}")
 Count = Annotated[Number, Field(ge=0, le=2**31 - 1)]
 
 
-def _whole(vectors: dict[str, str]) -> dict[str, str]:
+def _check_vectors(vectors: dict[str, str]) -> dict[str, str]:
     for text_hash, vector in vectors.items():
         if not HASH.fullmatch(text_hash) or len(b64decode(vector, validate=True)) != 2 * DIMENSIONS:
             raise ValueError(f"A vector has {DIMENSIONS} numbers of two bytes, and the hash of its text.")
@@ -36,7 +36,7 @@ def _whole(vectors: dict[str, str]) -> dict[str, str]:
 
 
 class ImportedVersion(Input):
-    """What it said before."""
+    """An earlier version of an imported memory."""
 
     version: Annotated[Number, Field(ge=1, le=2**31 - 1)]
     key: Annotated[Name, at_most(MAX_NAME)] = ""
@@ -62,17 +62,17 @@ class ImportedVersion(Input):
 
 
 class Vectors(Input):
-    """The vectors of its pieces, by the hash of the text they were made of."""
+    """The vectors of a memory's chunks, by the hash of the embedded text."""
 
     model: Annotated[Text, StringConstraints(min_length=1, max_length=100)]
-    by_text: Annotated[dict[str, str], Field(max_length=200), AfterValidator(_whole)]
+    by_text: Annotated[dict[str, str], Field(max_length=200), AfterValidator(_check_vectors)]
 
 
 class ImportedMemory(MemoryDraft):
-    """A row of a file. `instanceId` and `embedding` are accepted and mean nothing."""
+    """A row of a file. `instanceId` and `embedding` are accepted and ignored."""
 
     id: UUID | None = None
-    # A file may have rows that have expired since it was written; the report counts them.
+    # Unlike in a draft, it may be in the past: expired rows are counted in the report.
     expires_at: Moment | None = None
     status: Literal["active", "superseded"] = "active"
     superseded_by_id: UUID | None = None
@@ -85,7 +85,7 @@ class ImportedMemory(MemoryDraft):
 
     @model_validator(mode="before")
     @classmethod
-    def _what_means_nothing_here(cls, data: Any) -> Any:
+    def _without_ignored(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
         return {name: value for name, value in data.items() if value is not None and name not in IGNORED}

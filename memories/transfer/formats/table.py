@@ -1,7 +1,7 @@
-"""Memories as a table: the columns of a CSV file, and cells that no spreadsheet takes for a formula.
+"""Memories as a CSV table, with cells that no spreadsheet executes as a formula.
 
-A cell that starts like a formula is written with an apostrophe before it, and so is one that starts with an apostrophe
-before such a character; reading takes exactly one away. So nothing is lost, and nothing is executed.
+A cell that starts like a formula gets an apostrophe before it, and so does one that starts with apostrophes followed by
+such a character. Reading removes exactly one apostrophe, so nothing is lost.
 """
 
 import csv
@@ -42,9 +42,9 @@ COLUMNS = (
     "createdAt",
     "updatedAt",
 )
-# Other words for two of them, and one that means nothing.
+# Aliases of two columns, and one column that is ignored.
 ALSO_KNOWN = ("kind", "type", "instanceId")
-# Spreadsheets write what their country does, and people write headings with capitals.
+# The delimiter that spreadsheets write depends on the country.
 DELIMITERS = (",", ";", "\t")
 _NAMES = {name.lower(): name for name in (*COLUMNS, *ALSO_KNOWN)}
 STRUCTURED = frozenset({"tags", "sourceMessageIds", "evidence"})
@@ -73,7 +73,7 @@ def _cell(value: Any) -> str:
 
 
 def harmless(text: str) -> str:
-    """A spreadsheet must not take it for a formula."""
+    """The text with an apostrophe before it if a spreadsheet would execute it."""
     return f"'{text}" if FORMULA.match(text) else text
 
 
@@ -87,7 +87,7 @@ def is_known(name: str) -> bool:
 
 
 def first_rows(start: str, delimiter: str) -> list[list[str]]:
-    """The header and the row below it, as far as there are any."""
+    """The header and the row below it, if there are any."""
     try:
         return list(islice(filter(None, csv.reader(io.StringIO(start, newline=""), delimiter=delimiter)), 2))
     except csv.Error:
@@ -95,7 +95,7 @@ def first_rows(start: str, delimiter: str) -> list[list[str]]:
 
 
 def delimiter_of(start: str) -> str:
-    """The one that finds the most columns we know; the comma, if none finds any."""
+    """The delimiter that yields the most known columns; the comma if none yields any."""
     return max(DELIMITERS, key=lambda each: _known_in_header(first_rows(start, each)))
 
 
@@ -104,7 +104,7 @@ def _known_in_header(rows: list[list[str]]) -> int:
 
 
 def from_cells(cells: Mapping[str, str]) -> dict[str, Any]:
-    """A row of a table as the fields of a memory; an empty cell says nothing."""
+    """The fields of a memory from a row; empty cells are left out."""
     return {name: _value(name, cell) for name, cell in cells.items() if cell != ""}
 
 
@@ -116,6 +116,6 @@ def _value(name: str, cell: str) -> Any:
         value = value_of(cell)
     except ValueError:
         value = cell
-    # A tag like 2024 or true is JSON as well.
-    is_meant = name == "evidence" or isinstance(value, list | dict)
-    return value if is_meant else [part.strip() for part in cell.split(",")]
+    # A tag like 2024 or true is valid JSON too, so only lists and objects count.
+    is_json = name == "evidence" or isinstance(value, list | dict)
+    return value if is_json else [part.strip() for part in cell.split(",")]

@@ -1,4 +1,4 @@
-"""JSON from a file: one value that cannot be used is a problem of its row, and not the end of an import."""
+"""Parsing JSON values of a file, so that an unusable value is a problem of its row and not of the whole import."""
 
 import json
 import re
@@ -16,19 +16,19 @@ _decode = json.JSONDecoder().raw_decode
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """A value that ends where it should, but that nobody can store."""
+    """A JSON value with a proper end that cannot be stored."""
 
     reason: str
 
 
 def value_of(text: str) -> Any:
-    """The value that the text is, or a `ValueError` that says why it is none."""
+    """Parse the text, or raise a `ValueError` with a message for people."""
     try:
         value = json.loads(text)
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
     except ValueError as error:
-        # Behind the colon is where, and sometimes what.
+        # After the colon is the position, and sometimes a part of the text.
         raise ValueError(f"This is not JSON: {str(error).partition(':')[0]}.") from None
     if not _is_text(text, len(text), value):
         raise ValueError(HALF_A_PAIR)
@@ -36,7 +36,7 @@ def value_of(text: str) -> Any:
 
 
 def first_value(text: str) -> tuple[Any, int]:
-    """The value that the text begins with, perhaps `Unusable`, and where it ends; `ValueError` when it has no end."""
+    """The value at the beginning of the text, or `Unusable`, and where it ends. `ValueError` if it has no end."""
     try:
         value, end = _decode(text)
     except RecursionError:
@@ -45,7 +45,7 @@ def first_value(text: str) -> tuple[Any, int]:
 
 
 def _is_text(written: str, end: int, value: Any) -> bool:
-    """No database takes half of a surrogate pair, and only an escape can write one."""
+    """Whether it has no half of a surrogate pair, which PostgreSQL cannot store. Only an escape can write one."""
     if not SURROGATE_ESCAPE.search(written, 0, end):
         return True
     try:
