@@ -1,7 +1,8 @@
-"""Which procedures fit what was said: words and meaning of their names and triggers, merged by reciprocal rank.
+"""Finding the procedures that fit a text, by words and by vectors of their names and triggers.
 
-Both lists have a floor, because unlike a search this must find nothing when nothing fits: a match says a good part of
-a name, of a trigger or of the text itself, counted in rare words, or its vector is near enough.
+The two ranked lists are merged by reciprocal rank fusion. Both have a minimum, because unlike a search this must find
+nothing if nothing fits: the common words must be a good share of a name, of a trigger or of the text (rare words count
+more), or the vector must be near enough.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from memories.models import Procedure
 from memories.search.query import read_query
 from memoryconsole.postgres.halfvec import HalfVector
 
-# From these cosines on; hashed vectors of unrelated texts are never quite at zero.
+# The lowest cosine that counts as near. Hashed vectors of unrelated texts are never quite zero.
 NEAR, NEAR_OFFLINE = 0.35, 0.4
 
 
@@ -28,20 +29,21 @@ NEAR, NEAR_OFFLINE = 0.35, 0.4
 class Match:
     procedure: Procedure
     matched: list[str]
-    """Words of the text that its name or trigger has, as stems."""
+    """Stems of the text that its name or trigger contains."""
     similarity: float | None
-    """Cosine, when its vector is near enough to count."""
+    """The cosine, if its vector is near enough to count."""
     score: float
 
 
 def matches(scope: Scope, text: str, *, limit: int = 3) -> list[Match]:
-    """The best first. Words alone where there are no vectors; may ask for the text's vector, so not in transactions."""
+    """Matching procedures, best first; by words alone if there are no vectors. Must not be called in a transaction,
+    because it may ask the embedder."""
     query = read_query(text)
     if query.is_empty:
         return []
     instance = scope.instance
-    are_there, have_vectors = _first_look(instance)
-    if not are_there:
+    exist, have_vectors = _first_look(instance)
+    if not exist:
         return []
     vector = _vector(instance, query.text) if have_vectors else None
     found = _find(instance, query.text, vector, limit)
@@ -56,8 +58,8 @@ SELECT EXISTS (SELECT FROM memories_procedure WHERE instance_id = %(instance)s),
                WHERE instance_id = %(instance)s AND generation = %(generation)s::smallint)
 """
 
-# A word that many procedures have says little; with only a few of them, all words say about the same. Words written
-# without spaces carry no weight that would tell names from triggers: they count for both.
+# Words are weighted by idf. With few procedures, all words have about the same weight. Words of scripts without spaces
+# have no weight label that tells names from triggers, so they count for both.
 MATCH = r"""
 WITH typed AS MATERIALIZED (
     SELECT word, quoted, quoted::tsquery AS wanted
@@ -127,15 +129,15 @@ LIMIT %(limit)s::bigint
 
 
 def _first_look(instance: Instance) -> tuple[bool, bool]:
-    """Whether there is anything to compare with; most instances of most assistants have none, and pay for no more."""
+    """Whether the instance has procedures, and vectors of them. Most have none, and need no further query."""
     with connection.cursor() as cursor:
         cursor.execute(FIRST_LOOK, {"instance": instance.id, "generation": instance.embedding_generation})
-        are_there, have_vectors = cursor.fetchone()
-    return are_there, have_vectors and bool(instance.embedding_model)
+        exist, have_vectors = cursor.fetchone()
+    return exist, have_vectors and bool(instance.embedding_model)
 
 
 def _vector(instance: Instance, text: str) -> list[float] | None:
-    """By the model of the vectors it is compared with; recall has just asked for the same one, which is remembered."""
+    """The text's vector by the model of the procedures' vectors. Recall has just asked for it, so it is cached."""
     try:
         return embed_query(instance, text, model=instance.embedding_model)
     except Unavailable:

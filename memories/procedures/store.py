@@ -24,7 +24,7 @@ MAX_NAME = 200
 MAX_TRIGGER = 2_000
 MAX_STEP = 2_000
 MAX_STEPS = 50
-# Each of them is compared with what was asked, every time.
+# All of them are compared with every question.
 MAX_PROCEDURES = 1_000
 MOST_USED = Order(("usage_count", "id"))
 NAME_TAKEN = "procedure_name_once"
@@ -75,7 +75,7 @@ def find_procedure(scope: Scope, raw_id: object) -> Procedure:
 
 
 def procedures_for(scope: Scope, text: str, *, limit: int = 3) -> list[Procedure]:
-    """The procedures whose name or trigger fits what was said, the best first; often none. Not for transactions."""
+    """The procedures that fit the text, best first; often none. Must not be called in a transaction."""
     return [match.procedure for match in matches(scope, text, limit=limit)]
 
 
@@ -101,7 +101,7 @@ def create_procedure(scope: Scope, draft: ProcedureDraft) -> Procedure:
 def change_procedure(
     scope: Scope, raw_id: object, changes: ProcedureChanges, *, seen: datetime | None = None
 ) -> Procedure:
-    """With `seen`, the `updated_at` its writer was looking at, only if it still says that."""
+    """Change a procedure. `seen` is the `updated_at` its writer saw: if it has changed since, this raises."""
     scope.require_write()
     fields = _scrubbed({name: value for name, value in changes.model_dump().items() if value is not None})
     try:
@@ -131,7 +131,6 @@ def _apply(scope: Scope, procedure: Procedure, fields: dict[str, Any]) -> None:
 
 @transaction.atomic
 def delete_procedure(scope: Scope, raw_id: object) -> None:
-    """For good, with its vector."""
     scope.require_write()
     procedure = find_procedure(scope, raw_id)
     Procedure.objects.filter(pk=procedure.pk).delete()
@@ -139,7 +138,7 @@ def delete_procedure(scope: Scope, raw_id: object) -> None:
 
 
 def used(scope: Scope, raw_id: object) -> Procedure:
-    """The assistant has followed it once more."""
+    """Count that the assistant has followed it once more."""
     scope.require_write()
     procedure = find_procedure(scope, raw_id)
     Procedure.objects.filter(pk=procedure.pk).update(usage_count=F("usage_count") + 1, last_used_at=Now())
@@ -147,7 +146,7 @@ def used(scope: Scope, raw_id: object) -> Procedure:
 
 
 def use_language(scope: Scope) -> None:
-    """Cut names and triggers again, in the language the instance speaks now."""
+    """Index names and triggers again, in the instance's current language."""
     Procedure.objects.filter(instance=scope.instance).update(language=scope.instance.language)
 
 

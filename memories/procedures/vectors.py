@@ -1,4 +1,4 @@
-"""The vectors of procedures, made by the job that also makes those of memories, outside any transaction."""
+"""Making the vectors of procedures. The job that embeds memories calls it, outside of any transaction."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ WHERE p.instance_id = %(instance)s AND NOT EXISTS (
 )
 ORDER BY p.id
 """
-# Only for those that still say what was embedded: whoever changes one removes its vector in the same transaction.
+# Only if name and trigger are still what was embedded. Changing a procedure deletes its vector in the same transaction.
 STORE = """
 INSERT INTO memories_procedurevector (instance_id, procedure_id, generation, vector)
 SELECT %(instance)s, p.id, %(generation)s, new.vector::halfvec(1536)
@@ -41,7 +41,7 @@ WHERE instance_id = %(instance)s AND generation NOT IN (%(generation)s, %(curren
 
 
 def embed_procedures(scope: Scope) -> int:
-    """Give every procedure a vector of the model the instance wants; how many got one. Raises `Unavailable`."""
+    """Make the missing vectors of the instance's model; return how many. Raises `Unavailable`."""
     instance = scope.instance
     model = model_of(instance)
     if not model:
@@ -61,7 +61,7 @@ def embed_procedures(scope: Scope) -> int:
 
 
 def _embedded(instance: Instance, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], list[Vector]]]:
-    """All at once, or one by one when one of them is refused, so that it cannot hold up the others."""
+    """Embed all rows at once, or one by one if one of them is refused, so that the others still get vectors."""
     if not rows:
         return
     try:
@@ -75,13 +75,12 @@ def _embedded(instance: Instance, rows: Sequence[Row]) -> Iterator[tuple[Sequenc
 
 
 def _text(row: Row) -> str:
-    """What the vector is of."""
     _, name, trigger = row
     return f"{name}\n{trigger}" if trigger else name
 
 
 def _store(named: dict[str, Any], rows: Sequence[Row], vectors: Sequence[Sequence[float]]) -> None:
     ids, names, triggers = ([row[column] for row in rows] for column in range(3))
-    written = ["[" + ",".join(f"{x:.6g}" for x in vector) + "]" for vector in vectors]
+    literals = ["[" + ",".join(f"{x:.6g}" for x in vector) + "]" for vector in vectors]
     with connection.cursor() as cursor:
-        cursor.execute(STORE, {**named, "ids": ids, "names": names, "triggers": triggers, "vectors": written})
+        cursor.execute(STORE, {**named, "ids": ids, "names": names, "triggers": triggers, "vectors": literals})

@@ -1,4 +1,4 @@
-"""The workbench for duplicates and conflicts: what a job has found, put together, and what a person decides."""
+"""Duplicates and conflicts: listing the pairs that a job has found, and carrying out what a person decides."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ Kind = Literal["duplicate", "conflict"]
 
 NEAREST = Order(("cosine", "id"))
 IS_OPEN = spelt_out("state = 'open'")
-# More are not put together at once; the others follow when these are decided about.
+# At most this many pairs are grouped at once; the others follow when these are decided.
 LOOKED_AT = 5_000
 COUNTED_UP_TO = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """A memory that is like an older one."""
+    """A pair: a memory that is similar to an older one."""
 
     pair: DuplicatePair
     memory: Memory
@@ -56,34 +56,34 @@ class Likeness:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """An older memory, and those that are like it, the nearest first."""
+    """An older memory and those that are similar to it, nearest first."""
 
     older: Memory
     others: list[Likeness]
 
 
 def open_pairs(scope: Scope, kind: Kind | None = None) -> QuerySet[DuplicatePair]:
-    """Those of which the reader may see both memories, and both are still in use.
+    """Open pairs whose memories are both listed and readable.
 
-    Each memory is looked up by its id: told to join them, PostgreSQL compares all with all where many memories have
-    come since the last ANALYZE, because it expects a few.
+    Each memory is looked up by its id. With a join, PostgreSQL would choose a nested loop over all memories if many
+    have been added since the last ANALYZE.
     """
-    seen = readable(scope).filter(LISTED).values("id")
+    visible = readable(scope).filter(LISTED).values("id")
     rows = DuplicatePair.objects.filter(IS_OPEN, instance=scope.instance)
-    rows = rows.filter(first_id=Subquery(seen.filter(id=OuterRef("first_id"))))
-    rows = rows.filter(second_id=Subquery(seen.filter(id=OuterRef("second_id"))))
+    rows = rows.filter(first_id=Subquery(visible.filter(id=OuterRef("first_id"))))
+    rows = rows.filter(second_id=Subquery(visible.filter(id=OuterRef("second_id"))))
     return rows if kind is None else rows.filter(kind=kind)
 
 
 def count_pairs(scope: Scope, kind: Kind | None = None) -> int:
-    """How many nobody has decided about, up to one more than are counted."""
+    """The number of open pairs, counted up to `COUNTED_UP_TO` and one more."""
     return open_pairs(scope, kind)[: COUNTED_UP_TO + 1].count()
 
 
 def part_of_pairs(
     scope: Scope, kind: Kind | None, *, limit: int, offset: int = 0, cursor: str = ""
 ) -> tuple[list[Likeness], str | None]:
-    """For programs: some of them from a place in the list, nearest first, and the cursor of what follows."""
+    """For programs: pairs from an offset or a cursor on, nearest first, and the cursor of the next ones."""
     name = name_of_list("pairs", scope.instance.id, {"kind": kind})
     rows = open_pairs(scope, kind)
     found, following = part_of_list(rows, NEAREST, name, limit=limit, offset=offset, cursor=cursor)
@@ -91,17 +91,17 @@ def part_of_pairs(
 
 
 def stars(pairs: Iterable[DuplicatePair]) -> list[list[DuplicatePair]]:
-    """Pairs that share their older memory, nearest first; each memory stands in one group only.
+    """Groups of pairs that share their older memory, nearest first. Each memory is in one group only.
 
-    Everything in a group is like its oldest one, so that no chain of small steps brings strangers together.
+    All memories of a group are similar to its oldest one: a chain of small steps does not make a group.
     """
     groups: dict[UUID, list[DuplicatePair]] = {}
-    taken: set[UUID] = set()
+    grouped: set[UUID] = set()
     for pair in sorted(pairs, key=lambda pair: (pair.first_id, -pair.cosine, pair.second_id)):
-        if pair.first_id in taken or pair.second_id in taken or pair.second_id in groups:
+        if pair.first_id in grouped or pair.second_id in grouped or pair.second_id in groups:
             continue
         groups.setdefault(pair.first_id, []).append(pair)
-        taken.add(pair.second_id)
+        grouped.add(pair.second_id)
     return sorted(groups.values(), key=lambda group: (-group[0].cosine, group[0].first_id))
 
 
@@ -128,16 +128,16 @@ def likenesses(scope: Scope, pairs: Sequence[DuplicatePair]) -> list[Likeness]:
 
 def find_pair(scope: Scope, raw_id: object) -> Likeness:
     """The only way from an outside id to a pair."""
-    refusal = "There is no such pair in this instance, or somebody has decided about it."
-    found = likenesses(scope, [find_among(open_pairs(scope), raw_id, refusal)])
+    not_found = "There is no such pair in this instance, or somebody has decided about it."
+    found = likenesses(scope, [find_among(open_pairs(scope), raw_id, not_found)])
     if not found:
-        raise NotFound(refusal)
+        raise NotFound(not_found)
     return found[0]
 
 
 @transaction.atomic
 def merge_pair(scope: Scope, raw_id: object, content: str | None = None) -> Memory:
-    """The older one says `content` from now on, or what it says already; the other one is superseded by it."""
+    """Give the older memory `content`, or keep its text, and supersede the newer one by it."""
     scope.require_write()
     found = find_pair(scope, raw_id)
     return merge(scope, found.older.id, found.memory.id, content or found.older.content)
@@ -145,7 +145,7 @@ def merge_pair(scope: Scope, raw_id: object, content: str | None = None) -> Memo
 
 @transaction.atomic
 def keep_both(scope: Scope, ids: Sequence[UUID]) -> int:
-    """Dismiss those of the pairs that are open; they are not offered again."""
+    """Dismiss these pairs, if they are open; they are not shown again. Return how many."""
     scope.require_write()
     rows = list(open_pairs(scope).filter(id__in=ids).order_by("id"))
     DuplicatePair.objects.filter(instance=scope.instance, id__in=[pair.id for pair in rows]).update(
@@ -157,7 +157,7 @@ def keep_both(scope: Scope, ids: Sequence[UUID]) -> int:
 
 
 def merge_many(scope: Scope, ids: Sequence[UUID]) -> tuple[int, int]:
-    """Merge those that are mere duplicates into the older ones, whose text stays; how many, and how many were left."""
+    """Merge duplicates, but no conflicts, into the older ones, whose text stays. Return how many were and were not."""
     scope.require_write()
     merged = 0
     for id in ids:
@@ -166,5 +166,5 @@ def merge_many(scope: Scope, ids: Sequence[UUID]) -> tuple[int, int]:
                 merge_pair(scope, id)
                 merged += 1
         except (Conflict, NotFound):
-            continue  # somebody else was faster, or an earlier one of these took it along
+            continue  # somebody else has decided it, or an earlier merge of this loop has
     return merged, len(ids) - merged

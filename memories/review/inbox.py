@@ -1,7 +1,7 @@
-"""What waits for a person before the assistant may use it: extracted memories that are doubtful, or contradict another.
+"""The review inbox: extracted memories that a person has to approve, because they are doubtful or a contradiction.
 
-Until somebody approves it, a memory is in no list, search or recall. Approving makes it an ordinary one at once: its
-chunks and vectors have been there since it was written. Rejecting deletes it for good.
+Until it is approved, a memory is in no list, search or recall. Approving it takes effect at once, because its chunks
+and vectors are already stored. Rejecting deletes it for good.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ IS_WAITING = spelt_out("review = 'pending'")
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A memory that waits, and what it waits for."""
+    """A memory that waits for review, and why."""
 
     memory: Memory
     threshold: int
@@ -67,7 +67,7 @@ class Waiting:
 
     @property
     def changes(self) -> Diff:
-        """From what is known already to what the new one says."""
+        """The difference between the known memory and the new one."""
         return diff(self.other.content if self.other else "", self.memory.content)
 
     @property
@@ -81,7 +81,7 @@ def waiting(scope: Scope, why: Why | None = None) -> QuerySet[Memory]:
 
 
 def count_waiting(scope: Scope) -> int:
-    """At most one more than `COUNTED_UP_TO`: for a badge, more is many."""
+    """Counted up to `COUNTED_UP_TO` and one more, which is enough for a badge."""
     return waiting(scope)[: COUNTED_UP_TO + 1].count()
 
 
@@ -93,13 +93,13 @@ def page_waiting(scope: Scope, why: Why | None, *, number: int, size: int, ancho
 def part_waiting(
     scope: Scope, why: Why | None, *, limit: int, offset: int = 0, cursor: str = ""
 ) -> tuple[list[Memory], str | None]:
-    """For programs: some of them from a place in the list, and the cursor of what follows."""
+    """For programs: memories from an offset or a cursor on, and the cursor of the next ones."""
     name = name_of_list("waiting", scope.instance.id, {"why": why})
     return part_of_list(waiting(scope, why), NEWEST, name, limit=limit, offset=offset, cursor=cursor)
 
 
 def reasons(scope: Scope, memories: Sequence[Memory]) -> list[Waiting]:
-    """Each with the memory it may contradict, if the reader may see that one, and how near the two are."""
+    """Each memory with the one it may contradict, if the reader may see that, and the similarity of the two."""
     ids = {memory.conflicts_with_id for memory in memories if memory.conflicts_with_id}
     others: dict[UUID | None, Memory] = {other.id: other for other in readable(scope).filter(id__in=ids)} if ids else {}
     pairs = [(memory.id, id) for memory in memories if (id := memory.conflicts_with_id) and id in others]
@@ -120,7 +120,7 @@ def find_waiting(scope: Scope, raw_id: object) -> Waiting:
 
 @transaction.atomic
 def approve(scope: Scope, raw_id: object, changes: MemoryChanges | None = None) -> Memory:
-    """Let the assistant use it, after correcting it if there are changes."""
+    """Approve a memory, and apply the changes if there are any."""
     scope.require_write()
     id = find_waiting(scope, raw_id).memory.id
     if not approve_many(scope, [id]):
@@ -130,19 +130,19 @@ def approve(scope: Scope, raw_id: object, changes: MemoryChanges | None = None) 
 
 @transaction.atomic
 def approve_many(scope: Scope, ids: Sequence[UUID], *, action: str = "approved") -> int:
-    """Those of them that still wait; how many that were. A conflict is settled by it: both are kept."""
+    """Approve those that still wait, and return how many. In a conflict, both memories are kept."""
     scope.require_write()
-    there = _lock(scope, ids)
-    rows = Memory.objects.filter(instance=scope.instance, id__in=there)
+    still_waiting = _lock(scope, ids)
+    rows = Memory.objects.filter(instance=scope.instance, id__in=still_waiting)
     rows.update(review=Review.APPROVED, conflicts_with_id=None)
-    if there:
-        audit.record(scope, action, there)
-    return len(there)
+    if still_waiting:
+        audit.record(scope, action, still_waiting)
+    return len(still_waiting)
 
 
 @transaction.atomic
 def keep_both(scope: Scope, raw_id: object) -> Memory:
-    """They do not contradict each other, or both are to be remembered all the same."""
+    """Approve a memory that may contradict another one, and keep both."""
     scope.require_write()
     found = find_waiting(scope, raw_id)
     if not found.is_conflict:
@@ -155,7 +155,7 @@ def keep_both(scope: Scope, raw_id: object) -> Memory:
 
 @transaction.atomic
 def merge_waiting(scope: Scope, raw_id: object, content: str | None = None) -> Memory:
-    """The memory it may contradict says `content` from now on, or what this one says; this one is gone."""
+    """Give the memory it may contradict `content`, or the text of this one, and delete this one."""
     scope.require_write()
     found = find_waiting(scope, raw_id)
     if found.other is None:
@@ -165,10 +165,10 @@ def merge_waiting(scope: Scope, raw_id: object, content: str | None = None) -> M
 
 @transaction.atomic
 def reject(scope: Scope, ids: Sequence[UUID]) -> Receipt:
-    """Delete those of them that still wait, for good."""
+    """Delete those that still wait, for good."""
     scope.require_write()
-    there = _lock(scope, ids)
-    return delete_memories(scope, there, action="rejected") if there else Receipt(0, 0, 0, 0, 0)
+    still_waiting = _lock(scope, ids)
+    return delete_memories(scope, still_waiting, action="rejected") if still_waiting else Receipt(0, 0, 0, 0, 0)
 
 
 def _lock(scope: Scope, ids: Sequence[UUID]) -> list[UUID]:

@@ -1,7 +1,7 @@
-"""Making one memory out of two that say the same, or contradict each other. A person decides, nothing by itself.
+"""Merging two memories that say the same or contradict each other, after a person has decided it.
 
-The first one lives on under its id with the merged text, and keeps what it said before as a version. The other one, if
-nobody had approved it yet, is deleted; otherwise it is superseded by the first, with its history.
+The first one keeps its id, gets the merged text, and keeps its old text as a version. The other one is deleted if it
+was not approved yet; otherwise it is superseded by the first.
 """
 
 from datetime import datetime
@@ -29,21 +29,21 @@ NARROWEST_FIRST = (Visibility.PRIVATE, Visibility.INSTANCE, Visibility.TEAM, Vis
 
 @transaction.atomic
 def merge(scope: Scope, kept_id: object, other_id: object, content: str, *, reason: str = "") -> Memory:
-    """`content` becomes what the first of the two says. Raises when they must not be mixed."""
+    """Merge the other memory into the first one, which gets `content`. Raises if they must not be merged."""
     scope.require_write()
     kept, other = _locked(scope, find_memory(scope, kept_id).id, find_memory(scope, other_id).id)
     check_mixable(kept, other)
     reason = reason or MERGED
     takes_key = bool(other.key and not kept.key and other.status == Status.ACTIVE)
-    # What waits is deleted by the merge, and would take along whatever stayed behind.
+    # An unapproved memory is deleted by the merge, and so would be the attachments that are not moved.
     move_attachments(scope, other, kept, all=other.review == Review.PENDING)
-    _let_go(scope, kept, other, reason)
+    _retire(scope, kept, other, reason)
     changes = MemoryChanges(
         content=content,
         summary=_summary_of(content, kept, other),
         importance=max(kept.importance, other.importance),
-        tags=_both(kept.tags, other.tags)[:MAX_TAGS],
-        source_message_ids=_both(kept.source_message_ids, other.source_message_ids)[:MAX_MESSAGES],
+        tags=_union(kept.tags, other.tags)[:MAX_TAGS],
+        source_message_ids=_union(kept.source_message_ids, other.source_message_ids)[:MAX_MESSAGES],
         pinned=kept.pinned or other.pinned,
         visibility=narrower_visibility(kept, other),
         expires_at=_later(kept.expires_at, other.expires_at),
@@ -56,7 +56,7 @@ def merge(scope: Scope, kept_id: object, other_id: object, content: str, *, reas
 
 
 def check_mixable(kept: Memory, other: Memory) -> None:
-    """What is somebody's own must not become part of what others read, or of what is somebody else's."""
+    """Refuse to merge memories of different owners, or a private one with one that others may read."""
     if kept.id == other.id:
         raise Conflict("A memory cannot be merged with itself.", code="not_mixable")
     if Status.SUPERSEDED in (kept.status, other.status):
@@ -67,11 +67,12 @@ def check_mixable(kept: Memory, other: Memory) -> None:
 
 
 def narrower_visibility(first: Memory, second: Memory) -> Visibility:
-    """What a merged memory has: whoever could not read both does not read what became of them."""
+    """The visibility of a merged memory: only those who may read both may read it."""
     return next(each for each in NARROWEST_FIRST if each in (first.visibility, second.visibility))
 
 
-def _let_go(scope: Scope, kept: Memory, other: Memory, reason: str) -> None:
+def _retire(scope: Scope, kept: Memory, other: Memory, reason: str) -> None:
+    """Delete or supersede the other memory, and move conflicts with it to the kept one."""
     conflicts = Memory.objects.filter(instance=scope.instance, conflicts_with_id=other.id)
     conflicts.exclude(id=kept.id).update(conflicts_with_id=kept.id)
     Memory.objects.filter(instance=scope.instance, id=kept.id, conflicts_with_id=other.id).update(
@@ -94,15 +95,15 @@ def _locked(scope: Scope, kept_id: UUID, other_id: UUID) -> tuple[Memory, Memory
     return found[kept_id], found[other_id]
 
 
-def _both(first: list[T], second: list[T]) -> list[T]:
+def _union(first: list[T], second: list[T]) -> list[T]:
     return list(dict.fromkeys([*first, *second]))
 
 
 def _summary_of(content: str, *memories: Memory) -> str:
-    """What somebody wrote of this very text; recall gives a summary in the place of its text."""
+    """The summary of the memory that already had exactly this text, because recall may use it in place of the text."""
     return next((memory.summary for memory in memories if memory.content == content), "")
 
 
 def _later(first: datetime | None, second: datetime | None) -> datetime | None:
-    """The later end of two; None has no end."""
+    """The later of two expiry times; None means never."""
     return max(first, second) if first and second else None

@@ -1,8 +1,8 @@
-"""Finding the memories of an instance that say nearly the same, or contradict each other while sounding the same.
+"""Finding pairs of similar memories in an instance, which are duplicates or contradict each other.
 
-A job goes through the memories in the order of their ids, a batch at a time, and looks up the nearest few of each:
-roughly by a sign per dimension, then by the vectors themselves. Where it has come to is written down with the pairs it
-found, so that it goes on there after a crash. A long memory is compared by its first piece.
+A job goes through the memories in batches, in the order of their ids, and looks up the nearest few of each: first by
+sketches (one bit per dimension), then by vectors. Its position is stored together with the pairs, so that it continues
+there after a crash. A long memory is compared by its first chunk.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from memoryconsole.ids import parse_id
 
 KIND = "find-duplicates"
 BATCH = 50
-# Of each memory so many are compared by their vectors, and so many become pairs at most.
+# For each memory, this many neighbours are compared by vectors, and at most this many become pairs.
 NEIGHBOURHOOD = 40
 NEAREST = 5
 
@@ -53,7 +53,7 @@ FROM own CROSS JOIN LATERAL (
 WHERE near.cosine >= %(threshold)s
 """
 
-# What somebody has dismissed stays dismissed.
+# The state is not updated on conflict: dismissed pairs stay dismissed.
 STORE = """
 INSERT INTO memories_duplicatepair (instance_id, id, first_id, second_id, cosine, kind, state, found_at)
 SELECT %(instance)s, gen_random_uuid(), pair.first, pair.second, pair.cosine, pair.kind, 'open', %(found_at)s
@@ -68,14 +68,14 @@ DO UPDATE SET cosine = excluded.cosine, kind = excluded.kind, found_at = exclude
 
 
 def ask_for_pairs(scope: Scope, *, threshold: float | None = None) -> Job:
-    """A job that can be watched; the one that is under way, if there is one."""
+    """Queue a job, or return the one that is unfinished."""
     scope.require_write()
     with transaction.atomic():
-        # Two who ask at once wait for each other here, or both would find none under way.
+        # Lock the instance, so that two requests at once do not queue two jobs.
         Instance.objects.select_for_update(no_key=True).filter(id=scope.instance.id).first()
-        under_way = Job.objects.filter(instance=scope.instance, kind=KIND, state__in=Job.UNFINISHED).first()
-        if under_way is not None:
-            return under_way
+        unfinished = Job.objects.filter(instance=scope.instance, kind=KIND, state__in=Job.UNFINISHED).first()
+        if unfinished is not None:
+            return unfinished
         job = Job.objects.create(
             instance=scope.instance,
             kind=KIND,
@@ -90,7 +90,7 @@ def ask_for_pairs(scope: Scope, *, threshold: float | None = None) -> Job:
 
 
 def run_pairing(scope: Scope, job_id: str) -> None:
-    """For the worker: from where the job was left to the end."""
+    """For the worker: run the job, from where it was interrupted."""
     job = Job.objects.filter(instance=scope.instance, id=UUID(job_id)).first()
     if job is None:
         return
@@ -111,7 +111,7 @@ def run_pairing(scope: Scope, job_id: str) -> None:
 
 
 def _finish(scope: Scope, job: Job) -> None:
-    """What was found earlier and is not near any more is no pair any more."""
+    """Delete open pairs that this run has not found again, and finish the job."""
     began = job.started_at or job.created_at
     with transaction.atomic():
         rows = DuplicatePair.objects.filter(instance=scope.instance, state=DuplicatePair.State.OPEN)
@@ -170,7 +170,7 @@ def kind_of(first: str, second: str) -> str:
 
 
 def remember_both(scope: Scope, a: UUID, b: UUID) -> None:
-    """Somebody wants to keep both: they are not offered as a pair again."""
+    """Store the pair as dismissed, so that it is not shown again."""
     DuplicatePair.objects.update_or_create(
         instance=scope.instance,
         first_id=min(a, b),
