@@ -12,7 +12,7 @@ from memories.role_hints import role_hint
 from memories.search.hybrid import Found, Hit, Results
 from memories.search.marking import snippets
 from memories.vocabulary import Category, EmbeddingState, Role, Status, Visibility
-from memoryconsole.presenting import Id, When, one_of, when
+from memoryconsole.presenting import Id, PageJson, When, one_of, when
 
 
 class MemoryJson(TypedDict):
@@ -158,11 +158,7 @@ def hit_json(hit: Hit, instance: str, snippet: str, *, explain: bool) -> HitJson
     return answer
 
 
-class MemoriesJson(TypedDict):
-    total: int
-    limit: int
-    offset: int
-    nextCursor: str | None
+class MemoriesJson(PageJson):
     searchMode: str | None
     reason: NotRequired[str]
     corrected: NotRequired[dict[str, str]]

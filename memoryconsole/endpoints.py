@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 
 from memoryconsole.errors import Invalid, Problem
 from memoryconsole.inputs import Cursor, Input, Limit, Offset, read
+from memoryconsole.presenting import PageJson
 
 
 class JSONOnly(DefaultContentNegotiation):
@@ -68,6 +69,9 @@ class Paging(Slice):
     def place(self) -> Place:
         """Which part it is, as whoever makes the list wants to know it."""
         return {"limit": self.limit, "offset": self.offset, "cursor": self.cursor}
+
+    def page_json(self, total: int, next_cursor: str | None) -> PageJson:
+        return {"total": total, "limit": self.limit, "offset": self.offset, "nextCursor": next_cursor}
 
 
 def body(request: Request) -> dict[str, Any]:

@@ -1,12 +1,22 @@
-"""How ids and times look in JSON."""
+"""How ids, times and pages of lists look in JSON."""
 
 from datetime import UTC, datetime
 from typing import Annotated
 
 from pydantic import WithJsonSchema
+from typing_extensions import TypedDict
 
 Id = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid"})]
 When = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+
+
+class PageJson(TypedDict):
+    """What the answer of a list has besides the items."""
+
+    total: int
+    limit: int
+    offset: int
+    nextCursor: str | None
 
 
 def when(moment: datetime) -> str:

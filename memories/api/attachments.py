@@ -21,13 +21,13 @@ from memoryconsole.schema import documented
 
 
 class AttachmentQuery(Input):
-    """The name of the file; a form brings its own."""
+    """`name` is the file name, if it is not sent in a form."""
 
     name: Annotated[Text, StringConstraints(max_length=255)] = ""
 
 
 class AttachmentJson(TypedDict):
-    """`contentType` is what the bytes look like; `sha256` is of them."""
+    """`contentType` is detected from the bytes; `sha256` is their hash."""
 
     id: Id
     memoryId: Id

@@ -15,25 +15,25 @@ from memories.review import duplicates
 from memories.review.duplicates import Likeness
 from memoryconsole.endpoints import Endpoint, Paging, body, query
 from memoryconsole.inputs import Input, read
-from memoryconsole.presenting import Id, one_of
+from memoryconsole.presenting import Id, PageJson, one_of
 from memoryconsole.schema import ErrorJson, documented
 
 
 class DuplicatesQuery(Paging):
-    """Nearest first; `kind` leaves only duplicates, or only possible conflicts."""
+    """Most similar first; `kind` selects only duplicates, or only possible conflicts."""
 
     kind: Literal["duplicate", "conflict"] | None = None
 
 
 class PairDecision(Input):
-    """`merge` gives the older one `content`, or leaves its text, and supersedes the newer one; `keep` keeps both."""
+    """`merge` supersedes the newer memory by the older one, whose text becomes `content` if sent; `keep` keeps both."""
 
     action: Literal["merge", "keep"]
     content: Content | None = None
 
     @field_validator("content")
     @classmethod
-    def _for_merging(cls, content: str | None, info: ValidationInfo) -> str | None:
+    def _content_only_for_merge(cls, content: str | None, info: ValidationInfo) -> str | None:
         if content is not None and info.data.get("action") == "keep":
             raise ValueError("keep takes no content.")
         return content
@@ -47,11 +47,7 @@ class PairJson(TypedDict):
     newer: MemoryJson
 
 
-class PairsJson(TypedDict):
-    total: int
-    limit: int
-    offset: int
-    nextCursor: str | None
+class PairsJson(PageJson):
     duplicates: list[PairJson]
 
 
@@ -73,10 +69,7 @@ class Duplicates(Endpoint):
         wanted = read(DuplicatesQuery, data)
         found, following = duplicates.part_of_pairs(scope, wanted.kind, **wanted.place)
         answer: PairsJson = {
-            "total": duplicates.open_pairs(scope, wanted.kind).count(),
-            "limit": wanted.limit,
-            "offset": wanted.offset,
-            "nextCursor": following,
+            **wanted.page_json(duplicates.open_pairs(scope, wanted.kind).count(), following),
             "duplicates": [pair_json(each, scope.instance.slug) for each in found],
         }
         return Response(answer)

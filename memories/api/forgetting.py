@@ -18,7 +18,7 @@ Count = Annotated[Number, Field(ge=0)]
 
 
 class Expected(Input):
-    """How many you have seen; leave out what does not matter."""
+    """The numbers you have seen in the preview; leave out those that do not matter."""
 
     memories: Count | None = None
     versions: Count | None = None
@@ -33,7 +33,7 @@ class Expected(Input):
 
 
 class Forgetting(Somebody):
-    """With `expected`, nothing is forgotten unless it is still exactly that."""
+    """With `expected`, nothing is forgotten if one of the numbers has changed."""
 
     expected: Expected = Expected()
 
@@ -58,7 +58,7 @@ class FoundJson(TypedDict):
 
 
 class ForgottenJson(TypedDict):
-    """`left` are rows that are still the owner's; `mentioned` are rows of others that name the owner, by kind."""
+    """`left` is the number of rows the owner still has; `mentioned` is how many other rows name the owner, by kind."""
 
     forgotten: CountsJson
     left: int

@@ -15,12 +15,12 @@ from memories.models import Job
 from memories.review.pairing import ask_for_pairs
 from memoryconsole.endpoints import Endpoint, Nothing, Paging, body, query
 from memoryconsole.inputs import Fraction, Input, Number, read
-from memoryconsole.presenting import Id, When, one_of, when
+from memoryconsole.presenting import Id, PageJson, When, one_of, when
 from memoryconsole.schema import ErrorJson, documented
 
 
 class JobOptions(Input):
-    """At most `limit` vectors, all that are missing without it; pairs from the cosine `threshold` upwards."""
+    """`limit` is the most vectors to make (all by default); `threshold` is the lowest cosine of a pair."""
 
     limit: Annotated[Number, Field(ge=1, le=MOST)] | None = None
     threshold: Annotated[Fraction, Field(ge=0.5, le=1)] | None = None
@@ -34,7 +34,7 @@ class JobDraft(Input):
 
     @field_validator("payload")
     @classmethod
-    def _only_its_own(cls, payload: JobOptions, info: ValidationInfo) -> JobOptions:
+    def _only_options_of_kind(cls, payload: JobOptions, info: ValidationInfo) -> JobOptions:
         own = {"embed-memories": {"limit"}, "find-duplicates": {"threshold"}}.get(info.data.get("kind", ""))
         if own is not None and not payload.model_dump(exclude_none=True).keys() <= own:
             raise ValueError(f"{info.data['kind']} takes {' and '.join(sorted(own))} only.")
@@ -67,11 +67,7 @@ class RetriedJson(TypedDict):
     job: JobJson | None
 
 
-class JobsJson(TypedDict):
-    total: int
-    limit: int
-    offset: int
-    nextCursor: str | None
+class JobsJson(PageJson):
     jobs: list[JobJson]
 
 
@@ -91,10 +87,7 @@ class Jobs(Endpoint):
         filters = wanted.filters()
         found, following = part_of_jobs(scope, filters, **wanted.place)
         answer: JobsJson = {
-            "total": jobs(scope, filters).count(),
-            "limit": wanted.limit,
-            "offset": wanted.offset,
-            "nextCursor": following,
+            **wanted.page_json(jobs(scope, filters).count(), following),
             "jobs": [job_json(job, scope.instance.slug) for job in found],
         }
         return Response(answer)
@@ -154,7 +147,7 @@ def job_json(job: Job, instance: str) -> JobJson:
         "tokens": job.tokens,
         "error": job.error or None,
         "conversationId": str(job.conversation_id) if job.conversation_id else None,
-        # Where a file is kept is nobody's business.
+        # Clients need not know where a file is stored.
         "payload": {name: value for name, value in job.payload.items() if name != "path"},
         "result": job.result,
         "createdAt": when(job.created_at),

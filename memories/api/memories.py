@@ -1,4 +1,4 @@
-"""`/api/v1/memories`: list, save, change, delete, and what a memory said before."""
+"""`/api/v1/memories`: list, search, save, change, delete, versions and similar memories."""
 
 from dataclasses import asdict
 from typing import Annotated, Literal, NotRequired, Self
@@ -40,7 +40,7 @@ LARGEST_INTEGER = 2**31 - 1
 
 
 class MemoriesQuery(Filters, Paging):
-    """Without `search` a list, newest first; with it the best hits first."""
+    """Without `search` the newest first, with it the best hits first."""
 
     search: Annotated[Words, Field(max_length=10_000)] = ""
     mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
@@ -48,7 +48,7 @@ class MemoriesQuery(Filters, Paging):
 
 
 class OneOfMany(MemoryDraft):
-    """A new memory, where the instance is named once for all. `kind` is accepted for `category`, `type` for `role`."""
+    """A new memory of a list, whose instance is named once. `kind` is accepted for `category`, `type` for `role`."""
 
 
 class MemoryDrafts(Input):
@@ -56,14 +56,14 @@ class MemoryDrafts(Input):
 
 
 class Deletion(Input):
-    """Exactly these `ids`, or what matches `filter` now, if that is still the `expected` number."""
+    """Delete exactly these `ids`, or everything that matches `filter` if that is still the `expected` number."""
 
     ids: Annotated[list[UUID], Field(min_length=1, max_length=MAX_AT_ONCE)] | None = None
     filter: Filters | None = None
     expected: Annotated[Number, Field(ge=0)] | None = None
 
     @model_validator(mode="after")
-    def _one_way(self) -> Self:
+    def _ids_or_filter(self) -> Self:
         if (self.ids is None) == (self.filter is None):
             raise ValueError("Send ids, or filter with expected.")
         if (self.filter is None) != (self.expected is None):
@@ -72,7 +72,7 @@ class Deletion(Input):
 
 
 class Restoration(Input):
-    """`version` is the one to bring back; without it a superseded memory is used again as it is."""
+    """`version` is the one to bring back; without it a superseded memory becomes active again with its current text."""
 
     version: Annotated[Number, Field(ge=1, le=LARGEST_INTEGER)] | None = None
 

@@ -28,7 +28,7 @@ from memoryconsole.schema import ErrorJson, documented
 
 
 class ProceduresQuery(Slice):
-    """Without `match` all of them; with it those whose name or trigger fits that text, the best first."""
+    """Without `match` all procedures, with it those whose name or trigger fits that text, best first."""
 
     match: Annotated[Words, Field(max_length=10_000)] = ""
 

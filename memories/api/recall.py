@@ -1,4 +1,4 @@
-"""`/api/v1/recall` and `/api/v1/recalls`: what an assistant is told, what it was told before, and why."""
+"""`/api/v1/recall` and `/api/v1/recalls`: recall memories, and read the log of recalls with explanations."""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -28,14 +28,14 @@ from memories.recall.replay import replay
 from memories.recall.why import why
 from memoryconsole.endpoints import Endpoint, Nothing, Paging, body, query
 from memoryconsole.inputs import Input, read
-from memoryconsole.presenting import Id
+from memoryconsole.presenting import Id, PageJson
 from memoryconsole.schema import documented
 
 NEWEST = Order(("id",))
 
 
 class RecallsQuery(Paging):
-    """Every filter narrows: one end user, one conversation, or the recalls that gave one memory."""
+    """Filters: the recalls for an end user, in a conversation, or that gave a memory."""
 
     user_id: Annotated[Name | None, NotEmpty] = None
     conversation_id: Annotated[UUID | None, NotEmpty] = None
@@ -49,11 +49,7 @@ class WhyQuery(Input):
     memory_id: Id
 
 
-class RecallsJson(TypedDict):
-    total: int
-    limit: int
-    offset: int
-    nextCursor: str | None
+class RecallsJson(PageJson):
     recalls: list[LoggedJson]
 
 
@@ -76,10 +72,10 @@ class Recalling(Endpoint):
     def post(self, request: Request) -> Response:
         data = body(request)
         scope = open_named(request, data)
-        asked = read(RecallRequest, data)
-        recalled = recall(scope, asked)
+        wanted = read(RecallRequest, data)
+        recalled = recall(scope, wanted)
         note_private_reads(scope, [given.memory for given in recalled.memories])
-        return Response(recall_json(recalled, scope.instance.slug, explain=asked.explain))
+        return Response(recall_json(recalled, scope.instance.slug, explain=wanted.explain))
 
 
 class Recalls(Endpoint):
@@ -93,10 +89,7 @@ class Recalls(Endpoint):
         name = name_of_list("recalls", scope.instance.id, filters)
         found, following = part_of_list(rows.defer("explanation"), NEWEST, name, **wanted.place)
         answer: RecallsJson = {
-            "total": rows.count(),
-            "limit": wanted.limit,
-            "offset": wanted.offset,
-            "nextCursor": following,
+            **wanted.page_json(rows.count(), following),
             "recalls": [logged_json(row, scope.instance.slug) for row in found],
         }
         return Response(answer)

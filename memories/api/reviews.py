@@ -1,4 +1,4 @@
-"""`/api/v1/reviews` and `/api/v1/memories/{id}/review`: what waits for a decision, and deciding."""
+"""`/api/v1/reviews` and `/api/v1/memories/{id}/review`: memories that wait for review, and decisions about them."""
 
 from dataclasses import asdict
 from typing import Annotated, Literal, NotRequired, Self, cast
@@ -18,17 +18,18 @@ from memories.review import inbox
 from memories.review.inbox import Waiting
 from memoryconsole.endpoints import Endpoint, Paging, body, query
 from memoryconsole.inputs import Input, read
+from memoryconsole.presenting import PageJson
 from memoryconsole.schema import ErrorJson, documented
 
 
 class ReviewsQuery(Paging):
-    """What waits, newest first; `why` leaves only possible conflicts, or only the others."""
+    """Memories that wait, newest first; `why` selects only possible conflicts, or only the others."""
 
     why: Literal["conflict", "importance"] | None = None
 
 
 class ManyDecisions(Input):
-    """The same decision about many. Those somebody has decided about already are left as they are."""
+    """One decision about many memories. Memories that have been reviewed already are skipped."""
 
     action: Literal["approve", "reject"]
     ids: Annotated[list[UUID], Field(min_length=1, max_length=MAX_AT_ONCE)]
@@ -53,8 +54,8 @@ class Decision(Input):
         return self
 
     def changes(self) -> MemoryChanges:
-        given = self.model_dump(exclude={"action"}, exclude_none=True)
-        return MemoryChanges(**given, supersede_reason="corrected in review")
+        fields = self.model_dump(exclude={"action"}, exclude_none=True)
+        return MemoryChanges(**fields, supersede_reason="corrected in review")
 
 
 class ReviewJson(TypedDict):
@@ -64,11 +65,7 @@ class ReviewJson(TypedDict):
     similarity: float | None
 
 
-class ReviewsJson(TypedDict):
-    total: int
-    limit: int
-    offset: int
-    nextCursor: str | None
+class ReviewsJson(PageJson):
     reviews: list[ReviewJson]
 
 
@@ -93,10 +90,7 @@ class Reviews(Endpoint):
         wanted = read(ReviewsQuery, data)
         found, following = inbox.part_waiting(scope, wanted.why, **wanted.place)
         answer: ReviewsJson = {
-            "total": inbox.waiting(scope, wanted.why).count(),
-            "limit": wanted.limit,
-            "offset": wanted.offset,
-            "nextCursor": following,
+            **wanted.page_json(inbox.waiting(scope, wanted.why).count(), following),
             "reviews": [review_json(each, scope.instance.slug) for each in inbox.reasons(scope, found)],
         }
         return Response(answer)

@@ -1,4 +1,4 @@
-"""`/api/v1/export` and `/api/v1/import`: all memories of an instance out of it, and into one."""
+"""`/api/v1/export` and `/api/v1/import`: memories to a file and from a file."""
 
 from typing import Annotated, Any, Literal
 
@@ -25,14 +25,14 @@ from memoryconsole.schema import documented
 
 
 class ExportQuery(Filters):
-    """The filters of the list. `vectors` adds what search compares, to JSON lines only."""
+    """The filters of the list. `vectors` adds the vectors, only to JSON lines."""
 
     format: Literal["jsonl", "csv"] = "jsonl"
     vectors: bool = False
 
 
 class ImportQuery(Input):
-    """`format` is found out unless it is given. With `dryRun` nothing is stored."""
+    """`format` is detected if it is left out. With `dryRun` nothing is stored."""
 
     format: Literal["", "auto", "jsonl", "csv", "mem0", "chatgpt"] = ""
     dry_run: bool = False
@@ -45,8 +45,8 @@ class ImportProblemJson(TypedDict):
 
 
 class ImportJson(TypedDict):
-    """The `format` the file was read as. Of `rows`, how many were created, were there already, were left out or cannot
-    be used; the first problems."""
+    """`format` is the format the file was read as. Of its `rows`, `created` were stored, `existing` were there already,
+    `leftOut` were skipped and `invalid` cannot be used. `problems` has the first of them."""
 
     dryRun: bool
     format: Annotated[str, one_of(list(FORMATS))]
@@ -60,7 +60,7 @@ class ImportJson(TypedDict):
     problems: list[ImportProblemJson]
 
 
-# The word is taken in Python, so this shape cannot be written as a class.
+# `import` is a keyword, so this cannot be written as a class.
 OneImportJson = TypedDict("OneImportJson", {"import": ImportJson, "job": JobJson})
 
 
