@@ -1,4 +1,4 @@
-"""The form of a memory. It shows and collects; what is allowed is decided by `memories.draft`."""
+"""The form of a memory. `memories.draft` validates what it collects."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -10,7 +10,15 @@ from django.utils.formats import date_format
 
 from conversations.models import Conversation
 from memories.draft import MemoryChanges, MemoryDraft
-from memories.forms.fields import IMPORTANCE, MomentField, Scale, SuggestedInput, TagEditor, TagsField, read_or_say
+from memories.forms.fields import (
+    IMPORTANCE,
+    MomentField,
+    Scale,
+    SuggestedInput,
+    TagEditor,
+    TagsField,
+    read_or_add_errors,
+)
 from memories.models import MAX_CONTENT, Memory
 from memories.tags import KnownTag
 from memories.vocabulary import Category, Role, Visibility
@@ -27,7 +35,7 @@ class MemoryForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 6}),
         help_text=f"One thing worth remembering, understandable on its own. Up to {MAX_CONTENT:,} characters.",
     )
-    # `memories.draft` knows these words and their aliases.
+    # No ChoiceField, because `memories.draft` also accepts aliases.
     category = forms.CharField(widget=forms.Select(choices=Category.choices), initial=Category.GENERAL)
     importance = forms.ChoiceField(
         choices=IMPORTANCE, initial="5", widget=Scale, help_text="1 is trivia, 10 must never be forgotten."
@@ -102,11 +110,11 @@ class MemoryForm(forms.Form):
 
     @property
     def more_is_needed(self) -> bool:
-        """A summary must be seen by whoever corrects the text it is of."""
+        """Whether to open the further fields: if one has an error, or if there is a summary to be corrected too."""
         return bool(self["summary"].value()) or any(self[name].errors for name in self.MORE)
 
     def stored_otherwise(self) -> list[tuple[str, str]]:
-        """What the memory says besides its text where this form, if it were saved, would say something else."""
+        """The memory's current values of the fields, besides the text, that saving this form would change."""
         names = [
             name
             for name in self.changed_data
@@ -115,23 +123,23 @@ class MemoryForm(forms.Form):
         return [(str(self[name].label), _shown(self.fields[name], self.initial[name])) for name in names]
 
     def draft(self) -> MemoryDraft | None:
-        """The new memory, or None with the reasons at the fields."""
-        return read_or_say(self, MemoryDraft, {**self._collected(), "dedupe": "reject"})
+        """The new memory, or None and errors at the fields."""
+        return read_or_add_errors(self, MemoryDraft, {**self._collected(), "dedupe": "reject"})
 
     def changes(self) -> MemoryChanges | None:
-        """Only what was changed, so that a save does not undo somebody else's change of another field."""
+        """Only the changed fields, so that saving does not undo somebody else's change of another field."""
         collected = self._collected()
         names = ["expires_at" if name == "expires_in" else name for name in self.changed_data]
         changed = {name: collected[name] for name in names if name in collected}
-        # The form shows both, so this is the summary of the new text. If it were not sent along, it would go.
+        # The form shows the summary, so it is meant for the new text too. `store.apply` clears one that is not sent.
         if "content" in changed and collected["summary"]:
             changed["summary"] = collected["summary"]
         if self.cleaned_data["is_minor"]:
             changed["supersede_reason"] = collected["supersede_reason"] or "minor correction"
-        return read_or_say(self, MemoryChanges, changed)
+        return read_or_add_errors(self, MemoryChanges, changed)
 
     def _collected(self) -> dict[str, Any]:
-        """The form's values as `memories.draft` wants them."""
+        """The form's values, for `memories.draft`."""
         values = {name: value for name, value in self.cleaned_data.items() if name != "is_minor"}
         values["expires_at"] = self._expiry(values.pop("expires_in", ""), values.get("expires_at"))
         values["importance"] = int(values["importance"]) if values.get("importance") else None
@@ -147,7 +155,7 @@ class MemoryForm(forms.Form):
             self.add_error("expires_at", "This is in the past.")
 
     def _expiry(self, chosen: str, date: datetime | None) -> datetime | None:
-        """A date that was just entered counts, also where the choice before it was not touched."""
+        """A date that was just entered counts, even if the choice above it was not changed."""
         if chosen in LIFETIMES:
             return timezone.now() + timedelta(days=int(chosen))
         just_entered = "expires_at" in self.changed_data and "expires_in" not in self.changed_data
@@ -165,7 +173,7 @@ def _shown(field: forms.Field, value: Any) -> str:
 
 
 def _minute(moment: datetime | None) -> datetime | None:
-    """What the browser shows and sends back: without seconds, so that it does not count as a change."""
+    """The time without seconds, as the browser shows and sends it, so that it does not count as changed."""
     return moment.replace(second=0, microsecond=0) if moment else None
 
 

@@ -1,4 +1,4 @@
-"""What the forms of the Memory screen are made from."""
+"""Fields and widgets of the forms about memories."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ class LocalMoment(forms.DateTimeInput):
 
 
 class MomentField(forms.DateTimeField):
-    """What the reader's clock shows; where it shows a time twice, as summer time ends, a new one means the first."""
+    """A local time of the reader. If the clock shows it twice, when summer time ends, it means the first one."""
 
     widget = LocalMoment
 
@@ -49,7 +49,7 @@ class MomentField(forms.DateTimeField):
             return _first_time(error.params["datetime"])
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Compared as it is shown: which of two times it is, nobody can see and nobody has changed."""
+        """Compares local times, because the form does not show which of two equal ones it is."""
         try:
             return _on_clock(initial) != _on_clock(self.to_python(data))
         except forms.ValidationError:
@@ -82,12 +82,12 @@ class SuggestedInput(forms.TextInput):
 
 
 def typed_tags(typed: str) -> list[str]:
-    """Several at once are separated by commas, wherever tags are typed."""
+    """Split typed text into tags, at commas."""
     return [tag.strip() for tag in typed.split(",")]
 
 
 class TagEditor(forms.Widget):
-    """Each tag is a box that can be unticked, and beside them is room for more. Works without scripts."""
+    """A checkbox for each tag, and a text input for more. Works without scripts."""
 
     template_name = "memories/_tags.html"
     suggestions: Sequence[KnownTag] = ()
@@ -96,7 +96,7 @@ class TagEditor(forms.Widget):
         return {**super().get_context(name, None, attrs), "tags": value or [], "suggestions": self.suggestions}
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[str]:
-        """The boxes that are ticked and what was typed, at commas."""
+        """The ticked tags and the typed ones."""
         typed = typed_tags(data.get(name, ""))
         return list(dict.fromkeys(tag for tag in [*data.getlist(f"kept_{name}"), *typed] if tag))
 
@@ -108,8 +108,8 @@ class TagsField(forms.Field):
         return list(initial or []) != list(data or [])
 
 
-def read_or_say(form: forms.Form, model: type[T], values: dict[str, Any]) -> T | None:
-    """The input as an object, or None with the reasons at the form's fields."""
+def read_or_add_errors(form: forms.Form, model: type[T], values: dict[str, Any]) -> T | None:
+    """Validate the values; on failure add the errors to the form's fields and return None."""
     try:
         return read(model, values)
     except Invalid as problem:

@@ -1,4 +1,4 @@
-"""The filters of the Memory screen, as its form shows them and its address has them."""
+"""The filters of the Memory screen, as its form shows them and its URL has them."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -39,7 +39,7 @@ class FilterForm(forms.Form):
 
 
 def filter_form(query: QueryDict, filters: Filters) -> FilterForm:
-    """What is in force, with an alias shown as the word it stands for."""
+    """The form for the filters in force; an alias of a role is shown as the role."""
     shown = query.copy()
     if filters.role:
         shown["role"] = filters.role
@@ -47,9 +47,9 @@ def filter_form(query: QueryDict, filters: Filters) -> FilterForm:
 
 
 def read_filters(values: dict[str, Any]) -> Filters:
-    """From a page's query string, where what is empty means any, and a time without a zone is in the reader's."""
-    given = {name: value for name, value in values.items() if value not in ("", [])}
-    return read(Filters, in_readers_zone(given, MOMENTS))
+    """Filters from a page's query string. Empty values mean any, and times without a zone are in the reader's."""
+    not_empty = {name: value for name, value in values.items() if value not in ("", [])}
+    return read(Filters, in_readers_zone(not_empty, MOMENTS))
 
 
 def in_readers_zone(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -58,6 +58,6 @@ def in_readers_zone(values: dict[str, Any], names: Sequence[str]) -> dict[str, A
         try:
             moment = datetime.fromisoformat(values.get(name, ""))
         except ValueError:
-            continue  # left as it is: reading the filters says what is wrong with it
+            continue  # left as it is: validation reports it
         found[name] = timezone.make_aware(moment) if timezone.is_naive(moment) else moment
     return found

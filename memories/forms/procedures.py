@@ -1,4 +1,4 @@
-"""The form of a procedure. It shows, collects and rearranges; what is allowed is decided by `memories.procedures`."""
+"""The form of a procedure, whose steps can be rearranged. `memories.procedures` validates what it collects."""
 
 from typing import Any, TypeVar
 
@@ -35,7 +35,7 @@ class ProcedureForm(forms.Form):
         self.step_errors: dict[int, str] = {}
 
     def read(self, model: type[T]) -> T | None:
-        """What was written, or None with the reasons at the fields. Empty steps are left out."""
+        """Validate the form without its empty steps; on failure add the errors to the fields and return None."""
         self.steps = [step for step in self.steps if step.strip()] or [""]
         steps = [step for step in self.steps if step]
         if not self.is_valid():
@@ -60,7 +60,7 @@ class ProcedureForm(forms.Form):
         return [(number, step, self.step_errors.get(number - 1, "")) for number, step in enumerate(self.steps, 1)]
 
     def rearrange(self, action: str) -> int:
-        """Do what a button beside a step asks for; the number of the step to go on with."""
+        """Carry out the action of a button: add, remove or move a step. Return the number of the step to focus."""
         name, _, number = action.partition("-")
         if name == "add":
             self.steps = [*self.steps, ""][:MAX_STEPS]

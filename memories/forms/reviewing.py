@@ -3,12 +3,12 @@
 from django import forms
 
 from memories.draft import MemoryChanges
-from memories.forms.fields import IMPORTANCE, Scale, read_or_say
+from memories.forms.fields import IMPORTANCE, Scale, read_or_add_errors
 from memories.vocabulary import Category
 
 
 class ReviewForm(forms.Form):
-    """What is corrected most often before something is approved."""
+    """The fields that are most often corrected before a memory is approved."""
 
     content = forms.CharField(required=False, strip=False, widget=forms.Textarea(attrs={"rows": 5}))
     category = forms.ChoiceField(choices=Category.choices)
@@ -18,7 +18,7 @@ class ReviewForm(forms.Form):
         if not self.is_valid():
             return None
         changed = {name: self.cleaned_data[name] for name in self.changed_data}
-        return read_or_say(self, MemoryChanges, {**changed, "supersede_reason": "corrected in review"})
+        return read_or_add_errors(self, MemoryChanges, {**changed, "supersede_reason": "corrected in review"})
 
 
 class PairingForm(forms.Form):
@@ -37,7 +37,7 @@ class MergeForm(forms.Form):
     )
 
     def text(self) -> str | None:
-        changes = (
-            read_or_say(self, MemoryChanges, {"content": self.cleaned_data["content"]}) if self.is_valid() else None
-        )
+        if not self.is_valid():
+            return None
+        changes = read_or_add_errors(self, MemoryChanges, {"content": self.cleaned_data["content"]})
         return changes.content if changes else None

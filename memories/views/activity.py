@@ -1,4 +1,4 @@
-"""/activity: what the worker does for an instance, and doing again what failed."""
+"""/activity: an instance's background jobs, and retrying failed ones."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,13 +24,13 @@ from memoryconsole.inputs import read
 
 SIZE = 25
 COUNTED = ("created", "updated", "flagged", "seen", "duplicates", "conflicts")
-# Of an import, in the names of its report.
+# The counts of an import, by their names in its report.
 IMPORTED = {"created": "created", "existing": "already there", "leftOut": "left out", "invalid": "with problems"}
 
 
 @dataclass(frozen=True, slots=True)
 class ShownJob:
-    """A job in the words of the page."""
+    """A job as the page shows it."""
 
     job: Job
     conversation: Conversation | None
@@ -46,7 +46,7 @@ class ShownJob:
 
     @property
     def is_check(self) -> bool:
-        """Of an import that nobody has confirmed: nothing is stored."""
+        """Whether it is the dry run of an import."""
         return self.is_import and bool(self.job.payload.get("dryRun"))
 
     @property
@@ -55,7 +55,7 @@ class ShownJob:
 
     @property
     def counts(self) -> list[tuple[int, str]]:
-        """What came of it, leaving out what did not."""
+        """The counts of its result that are not zero, with their names."""
         if self.is_import:
             report = self.job.payload.get("report", {})
             names = IMPORTED | {"created": "to be created"} if self.is_check else IMPORTED
@@ -108,7 +108,7 @@ def activity_retry(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespo
 
 def _filters(request: ConsoleRequest) -> JobFilters:
     try:
-        # A form sends every field: what is empty was left open.
+        # A form sends every field; empty ones mean any.
         return read(JobFilters, {name: value for name in ("state", "kind") if (value := request.GET.get(name))})
     except Invalid as problem:
         messages.warning(request, f"This filter cannot be used. {problem.detail}")

@@ -1,4 +1,4 @@
-"""/memory/<id>/attachments: keep a file with a memory, get it back, remove it."""
+"""/memory/<id>/attachments: attach a file to a memory, download it, remove it."""
 
 from uuid import UUID
 
@@ -53,5 +53,5 @@ def attachment_delete(request: ConsoleRequest, scope: Scope, id: UUID, attachmen
 
 
 def _back(request: ConsoleRequest, id: UUID, *, part: str = "#attachments") -> HttpResponse:
-    """To the files, where what was done can be seen; what could not be done is said on top of the page."""
+    """Back to the memory: to its attachments, or to the top of the page, where errors are shown."""
     return redirect(f"/memory/{id}?{request.GET.urlencode()}{part}")

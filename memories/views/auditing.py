@@ -38,7 +38,7 @@ ACTIONS = {
 @require_GET
 @about_instance
 def audit_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
-    given = _given(request.GET)
+    given = _filters_in(request.GET)
     try:
         found = list_entries(scope, _read(given), limit=SHOWN, cursor=request.GET.get("cursor", ""), ids=IDS_SHOWN)
         invalid = None
@@ -49,7 +49,7 @@ def audit_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "given": given,
         "invalid": invalid,
         "is_first": not request.GET.get("cursor"),
-        "there": _there(scope, found),
+        "there": _still_readable(scope, found),
         "actions": {name: ACTIONS.get(name, name.replace("_", " ").capitalize()) for name in known(scope, "action")},
         "actors": known(scope, "actor"),
         "query": _query(scope, given),
@@ -60,31 +60,31 @@ def audit_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
 @require_GET
 @about_instance
 def audit_export(request: ConsoleRequest, scope: Scope) -> HttpResponseBase:
-    given = _given(request.GET)
+    values = _filters_in(request.GET)
     try:
-        filters = _read(given)
+        filters = _read(values)
     except Invalid:
-        return redirect(f"/audit?{_query(scope, given)}")
+        return redirect(f"/audit?{_query(scope, values)}")
     format: Format = "jsonl" if request.GET.get("format") == "jsonl" else "csv"
     name = f"{scope.instance.slug}-audit-{timezone.localdate():%Y-%m-%d}.{format}"
     return download(export(scope, filters, format), name=name, content_type=CONTENT_TYPES[format])
 
 
-def _given(query: QueryDict) -> dict[str, str]:
+def _filters_in(query: QueryDict) -> dict[str, str]:
     return {name: value for name in FILTERS if (value := query.get(name, "").strip())}
 
 
-def _read(given: Mapping[str, Any]) -> AuditFilters:
-    return read(AuditFilters, in_readers_zone(dict(given), MOMENTS))
+def _read(values: Mapping[str, Any]) -> AuditFilters:
+    return read(AuditFilters, in_readers_zone(dict(values), MOMENTS))
 
 
-def _query(scope: Scope, given: Mapping[str, str]) -> str:
+def _query(scope: Scope, values: Mapping[str, str]) -> str:
     query = QueryDict(mutable=True)
-    query.update({"instance": scope.instance.slug, **given})
+    query.update({"instance": scope.instance.slug, **values})
     return query.urlencode()
 
 
-def _there(scope: Scope, found: Entries) -> set[UUID]:
-    """Which of the memories that are named can still be opened."""
+def _still_readable(scope: Scope, found: Entries) -> set[UUID]:
+    """The memories in these entries that the reader can still open."""
     ids = {id for entry in found.entries for id in entry.memory_ids}
     return set(readable(scope).filter(id__in=ids).values_list("id", flat=True)) if ids else set()

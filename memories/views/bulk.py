@@ -1,4 +1,4 @@
-"""/memory/bulk: one change for many memories, and the page that lists what goes before anything is deleted."""
+"""/memory/bulk: change many memories at once, and confirm before many are deleted."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ from memories.draft import MemoryChanges
 from memories.filters import Filters, readable
 from memories.forms.fields import typed_tags
 from memories.listing import ids_matching
-from memories.views.editing import read_tags, said
+from memories.views.editing import read_tags, receipt_in_words
 from memories.views.listing import filters_in, list_url, same_url
 from memories.views.searching import text_in
 from memoryconsole.counting import counted
@@ -32,7 +32,7 @@ NOTHING_CHOSEN = "Choose what to do with the selected memories."
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Either single memories, or everything the filters match: then `expected` is how many the reader saw."""
+    """Single memories, or everything that matches the filters; then `expected` is the number the reader saw."""
 
     ids: list[UUID]
     filters: Filters | None = None
@@ -69,12 +69,12 @@ def memory_bulk_delete(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     except (Conflict, NotFound) as problem:
         messages.error(request, f"{problem.detail} Look at the list again.")
     else:
-        messages.success(request, said(receipt))
+        messages.success(request, receipt_in_words(receipt))
     return redirect(_back(request, selection))
 
 
 def _ask(request: ConsoleRequest, scope: Scope, selection: Selection) -> HttpResponse:
-    ids = _there(scope, selection)
+    ids = _existing(scope, selection)
     if gone := _gone(selection, ids):
         messages.warning(request, gone)
     if not ids:
@@ -97,7 +97,7 @@ def _ask(request: ConsoleRequest, scope: Scope, selection: Selection) -> HttpRes
 def _change(request: ConsoleRequest, scope: Scope, selection: Selection, action: str) -> None:
     try:
         fields, tags = _wanted(request, action)
-        ids = _there(scope, selection)
+        ids = _existing(scope, selection)
         if selection.filters is not None and len(ids) != selection.expected:
             raise stale_expectation(len(ids), selection.expected, "Nothing was changed.")
         changed = change_many(scope, ids, fields, **tags)
@@ -112,27 +112,27 @@ def _change(request: ConsoleRequest, scope: Scope, selection: Selection, action:
         )
 
 
-def _there(scope: Scope, selection: Selection) -> list[UUID]:
-    """What of the selection is there now, the newest first: somebody else may have deleted some of it."""
+def _existing(scope: Scope, selection: Selection) -> list[UUID]:
+    """The selected memories that still exist, newest first."""
     if selection.filters is not None:
         return ids_matching(scope, selection.filters)
     rows = readable(scope).filter(id__in=selection.ids)
     return list(rows.order_by("-id").values_list("id", flat=True))
 
 
-def _gone(selection: Selection, there: list[UUID]) -> str:
-    n = len(set(selection.ids)) - len(there)
+def _gone(selection: Selection, existing: list[UUID]) -> str:
+    n = len(set(selection.ids)) - len(existing)
     return f"{n:,} of the selected {'is' if n == 1 else 'are'} not there any more." if n > 0 else ""
 
 
 def _wanted(request: ConsoleRequest, action: str) -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """The change that was asked for, checked like any other."""
+    """The fields and the tags to change, validated."""
     value = request.POST.get(action, "")
     if action in {"pin", "unpin"}:
         return {"pinned": action == "pin"}, {}
     if action in {"tag", "untag"}:
         typed = request.POST.get("tag", "")
-        # A program may have made a tag with a comma in it, and that can be removed as well.
+        # The API accepts tags with commas, so what was typed may also be a single tag.
         tags = read_tags(typed_tags(typed) if action == "tag" else [typed, *typed_tags(typed)])
         if not tags:
             raise Invalid({"tag": [f"Enter the tag to {'add' if action == 'tag' else 'remove'}."]})
@@ -143,12 +143,12 @@ def _wanted(request: ConsoleRequest, action: str) -> tuple[dict[str, Any], dict[
 
 
 def _back(request: ConsoleRequest, selection: Selection) -> str:
-    """The page of the list that was looked at; if all of them were meant, the first one."""
+    """The list: the same page of it, or the first one if everything was selected."""
     return list_url(request.GET) if selection.filters is not None else same_url(request.GET)
 
 
 def _selection(request: ConsoleRequest) -> Selection:
-    # Never everything a search leaves out: hits can only be selected one by one.
+    # Search results can only be selected one by one: the filters would match more than the hits.
     if request.POST.get("all") and not text_in(request.GET):
         return Selection([], filters_in(request.GET), whole_number(request.POST.get("expected", "")) or 0)
     return Selection(ticked(request))

@@ -1,4 +1,4 @@
-"""/memory/duplicates: what says nearly the same, side by side, and what to do about it."""
+"""/memory/duplicates: pairs of similar memories side by side, and deciding about them."""
 
 from typing import Any
 from uuid import UUID
@@ -41,7 +41,7 @@ KINDS: dict[str, tuple[str, Kind | None]] = {
 @require_GET
 @about_instance
 def duplicate_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
-    # First of all: what a search has found is there when it says that it is done.
+    # Read before the pairs, so that all pairs are there if it says that it is done.
     job = Job.objects.filter(instance=scope.instance, kind=KIND).order_by("-id").first()
     groups = duplicates.groups_of_pairs(scope, _kind(request))
     page, n_pairs = _page(request, groups), duplicates.count_pairs(scope, _kind(request))
@@ -74,7 +74,7 @@ def duplicate_search(request: ConsoleRequest, scope: Scope) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @about_instance
 def duplicate_pair(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
-    """GET asks for the merged text; POST decides."""
+    """GET shows the form for the merged text; POST decides."""
     try:
         found = duplicates.find_pair(scope, id)
         form = MergeForm(request.POST if "content" in request.POST else None, initial={"content": found.memory.content})
@@ -105,7 +105,7 @@ def duplicate_bulk(request: ConsoleRequest, scope: Scope) -> HttpResponse:
 
 
 def _decide(request: ConsoleRequest, scope: Scope, found: Likeness, form: MergeForm) -> bool:
-    """False when the form has to be shown again."""
+    """Return False if the form has to be shown again."""
     action = request.POST.get("action", "")
     if action == "keep":
         duplicates.keep_both(scope, [found.pair.id])
@@ -143,12 +143,12 @@ def _count(n_pairs: int) -> dict[str, Any]:
 
 
 def _threshold(scope: Scope, last: Job | None) -> float:
-    """What was chosen last, otherwise the instance's own."""
+    """The threshold of the last job, or else the instance's."""
     return float(last.payload["threshold"]) if last else scope.instance.dedupe_threshold
 
 
 def _page(request: ConsoleRequest, groups: list[list[DuplicatePair]]) -> Page[DuplicatePair]:
-    """The groups are counted, not the pairs in them; a number past the end is the last page."""
+    """A page of groups, not of pairs. A number past the end means the last page."""
     number_shown = max(1, min(page_number(request), -(-len(groups) // SIZE)))
     first = [group[0] for group in groups[(number_shown - 1) * SIZE : number_shown * SIZE]]
     return Page(first, number_shown, SIZE, len(groups), NEAREST)

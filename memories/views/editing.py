@@ -40,7 +40,7 @@ from memoryconsole.forms import add_problem
 from memoryconsole.inputs import read
 
 SIMILAR = 5
-# Cosines of texts that have something in common; hashed vectors of others are nearly at right angles.
+# The lowest cosines of memories that are shown as similar. With hashed vectors, unrelated texts are close to zero.
 SIMILAR_FROM, SIMILAR_FROM_OFFLINE = 0.3, 0.15
 VERSIONS = 3
 
@@ -48,7 +48,7 @@ VERSIONS = 3
 @require_http_methods(["GET", "POST"])
 @about_instance
 def memory_new(request: ConsoleRequest, scope: Scope) -> HttpResponse:
-    form = MemoryForm(request.POST or None, initial=_asked_for(request.GET), **_suggested(scope))
+    form = MemoryForm(request.POST or None, initial=_initial(request.GET), **_suggestions(scope))
     holder = None
     if request.method == "POST" and form.is_valid() and (draft := form.draft()):
         try:
@@ -99,14 +99,14 @@ def memory_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
 
 
 def _successor(scope: Scope, memory: Memory) -> Memory | None:
-    """What took its place, if the reader may see that one."""
+    """The memory that superseded it, if the reader may see that one."""
     found = readable(scope).filter(id=memory.superseded_by_id).first() if memory.superseded_by_id else None
     note_private_reads(scope, [found] if found else [])
     return found
 
 
 def _similar(scope: Scope, memory: Memory) -> list[tuple[Memory, float]]:
-    """Something is always the nearest; what is hardly near is not similar."""
+    """The nearest memories, without those that are not really similar."""
     if memory.embedding != EmbeddingState.READY:
         return []
     least = SIMILAR_FROM_OFFLINE if scope.instance.embedding_model == OFFLINE else SIMILAR_FROM
@@ -114,7 +114,7 @@ def _similar(scope: Scope, memory: Memory) -> list[tuple[Memory, float]]:
 
 
 def _shared_detail(request: ConsoleRequest, scope: Scope, memory: Memory, origin: Instance) -> HttpResponse:
-    """To read only; whoever may open the instance it comes from can change it there."""
+    """A memory that another instance shares: read-only, with a link for those who may open that instance."""
     may_open = instances_of(scope.actor).filter(id=origin.id).exists()
     context = {"memory": memory, "origin": origin, "may_open": may_open, "list_url": came_from(request, scope)}
     return render(request, "memories/shared.html", context)
@@ -124,7 +124,7 @@ def _shared_detail(request: ConsoleRequest, scope: Scope, memory: Memory, origin
 @about_instance
 def memory_edit(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
     memory = find_memory(scope, id)
-    form = MemoryForm(request.POST or None, initial=values_of(memory), **_suggested(scope))
+    form = MemoryForm(request.POST or None, initial=values_of(memory), **_suggestions(scope))
     is_outdated = False
     if request.method == "POST" and form.is_valid() and (changes := form.changes()):
         try:
@@ -152,7 +152,7 @@ def memory_edit(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse
 def memory_pin(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
     memory = change(scope, id, MemoryChanges(pinned=request.POST.get("pinned") == "true"))
     if not wants_fragment(request):
-        # On its own page the reader stays there; in the list without scripts, in the list.
+        # Without scripts: back to the page with the button, which is the memory's own page or the list.
         stays = "stay" in request.POST
         return redirect(f"/memory/{id}?{request.GET.urlencode()}" if stays else came_from(request, scope))
     return render(request, "memories/list.html#pin", {"memory": memory, "back": request.GET.urlencode()})
@@ -161,7 +161,7 @@ def memory_pin(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
 @require_POST
 @about_instance
 def memory_role_hint(request: ConsoleRequest, scope: Scope) -> HttpResponse:
-    """What the text sounds like, while it is being written; `use` takes the hint."""
+    """A role hint for the text that is being written; `use` accepts it."""
     content, use = request.POST.get("content", ""), request.POST.get("use", "")
     if use not in Role.values:
         hint = role_hint(content, request.POST.get("role", Role.CONTEXT))
@@ -181,7 +181,7 @@ def memory_role(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse
 @require_POST
 @about_instance
 def memory_tags(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
-    """Add tags, or remove one with a click."""
+    """Add the tags in `tag`, or remove the one in `untag`."""
     error = ""
     try:
         add, remove = read_tags(typed_tags(request.POST.get("tag", ""))), read_tags([request.POST.get("untag", "")])
@@ -201,7 +201,7 @@ def memory_tags(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse
 def memory_delete(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
     memory = find_memory(scope, id)
     if request.method == "POST":
-        messages.success(request, said(delete_memory(scope, id)))
+        messages.success(request, receipt_in_words(delete_memory(scope, id)))
         return redirect(came_from(request, scope))
     context = {
         "memory": memory,
@@ -216,8 +216,7 @@ def read_tags(raw: list[str]) -> list[str]:
     return read(MemoryChanges, {"tags": raw}).tags or []
 
 
-def said(receipt: Receipt) -> str:
-    """A receipt in words."""
+def receipt_in_words(receipt: Receipt) -> str:
     parts = [
         counted(n, *names)
         for n, names in (
@@ -233,25 +232,25 @@ def said(receipt: Receipt) -> str:
 
 
 def came_from(request: ConsoleRequest, scope: Scope) -> str:
-    """The list the reader came from, always of the instance this page is about."""
+    """The URL of the list the reader came from, with this page's instance."""
     query = QueryDict(request.GET.get("back", ""), mutable=True)
     query["instance"] = scope.instance.slug
     return f"/memory?{query.urlencode()}"
 
 
-def _asked_for(query: QueryDict) -> dict[str, str]:
+def _initial(query: QueryDict) -> dict[str, str]:
     """`/memory/new?sourceConversationId=…` fills in the conversation."""
     return {"source_conversation_id": query.get("sourceConversationId", "")}
 
 
-def _suggested(scope: Scope) -> dict[str, Any]:
-    """What the form offers to choose from."""
+def _suggestions(scope: Scope) -> dict[str, Any]:
+    """The conversations and tags that the form suggests."""
     recent = Conversation.objects.filter(instance=scope.instance).order_by("-last_message_at", "-id")[:50]
     return {"conversations": list(recent), "tags": known_tags(scope)}
 
 
 def _saved(before: Memory, after: Memory) -> str:
-    """Tags, for example, leave no version behind."""
+    """A message that mentions the history only if there is a new version: changed tags, for example, make none."""
     if after.updated_at == before.updated_at:
         return "Nothing was changed."
     leaves_version = any(getattr(after, name) != getattr(before, name) for name in VERSIONED)

@@ -1,4 +1,4 @@
-"""/forget: everything of one person, counted first and then removed."""
+"""/forget: count everything of a person, and delete it after a confirmation."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -71,5 +71,5 @@ def in_words(counts: Mapping[str, int]) -> list[str]:
 
 
 def _expected(sent: QueryDict) -> dict[str, int]:
-    """What the reader saw before deciding."""
+    """The numbers that the reader saw before confirming."""
     return {name: n for name in TITLES if (n := whole_number(sent.get(name, ""))) is not None}

@@ -1,4 +1,4 @@
-"""/recall/golden: questions whose answer is known, and how well recall answers them, with settings tried beside it."""
+"""/recall/golden: golden queries, how well recall answers them, and trying other settings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ from memories.views.recall_settings import changed_values, changes_for, in_words
 from memoryconsole.errors import Invalid
 from memoryconsole.inputs import read, read_or_default, snake_name
 
-# A person waits for it; the command has all the time it needs.
+# The page runs at most this many, because a person waits for it; the command has no limit.
 RUN_AT_ONCE = 100
 NAMES = {
     "current": "Current",
@@ -47,7 +47,7 @@ MARKS = {"yes": True, "no": False, "none": None}
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A figure of one variant, and how much it differs from the current settings."""
+    """A figure of one variant, and its difference to the current settings."""
 
     variant: str
     value: float | None
@@ -134,23 +134,23 @@ def golden_delete(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
 @require_POST
 @about_instance
 def recall_mark(request: ConsoleRequest, scope: Scope) -> HttpResponse:
-    """Expected or not, from the playground or a past recall: this is how golden queries are made."""
-    asked = read(GoldenDraft, {name: request.POST.get(name, "") for name in ("query", "userId")})
+    """Mark a memory as expected or not, from the playground or a past recall. This creates golden queries."""
+    draft = read(GoldenDraft, {name: request.POST.get(name, "") for name in ("query", "userId")})
     expected = MARKS.get(request.POST.get("expected", ""))
     memory_id = request.POST.get("memory", "")
-    mark(scope, query=asked.query, user_id=asked.user_id, raw_memory_id=memory_id, expected=expected)
+    mark(scope, query=draft.query, user_id=draft.user_id, raw_memory_id=memory_id, expected=expected)
     if wants_fragment(request):
-        context = {"memory_id": memory_id, "mark": expected, "typed": asked.query, "user_id": asked.user_id}
+        context = {"memory_id": memory_id, "mark": expected, "typed": draft.query, "user_id": draft.user_id}
         return render(request, "recall/_mark.html", context)
-    said = {True: "Marked as expected.", False: "Marked as unexpected.", None: "The mark is taken back."}
-    messages.success(request, f"{said[expected]} It is part of the golden queries.")
+    done = {True: "Marked as expected.", False: "Marked as unexpected.", None: "The mark is taken back."}
+    messages.success(request, f"{done[expected]} It is part of the golden queries.")
     return redirect(_back(request, scope))
 
 
 @require_POST
 @about_instance
 def golden_settings(request: ConsoleRequest, scope: Scope) -> HttpResponse:
-    """Make what was tried the instance's own."""
+    """Save the settings that were tried as the instance's."""
     wanted = changed_values(scope.instance, read(RecallSettings, settings_in(request.POST)))
     if wanted:
         change_instance(scope, read(InstanceChanges, {f"recall_{snake_name(name)}": wanted[name] for name in wanted}))
@@ -168,7 +168,7 @@ def _memories(scope: Scope, goldens: Sequence[Golden]) -> dict[UUID, Memory]:
 
 
 def _draft(request: ConsoleRequest, golden: Golden) -> GoldenDraft:
-    """Each memory has a choice of its own: expected, unexpected, or neither."""
+    """The draft from the form, which has a choice for each memory: expected, unexpected, or neither."""
     chosen = {id: request.POST.get(f"mark-{id}", "none") for id in [*golden.expected, *golden.unexpected]}
     return read(
         GoldenDraft,
@@ -205,7 +205,7 @@ def _run(variants: Sequence[Variant], memories: Mapping[UUID, Memory]) -> Run:
 
 
 def _title(variant: Variant) -> str:
-    """With its own k: a changed limit is measured at another one than the rest."""
+    """The title with k, because a variant with a changed limit has another one."""
     return f"{NAMES[variant.name]}, k = {variant.k}"
 
 

@@ -1,4 +1,4 @@
-"""/memory/<id>/history: what a memory said before, and bringing it back."""
+"""/memory/<id>/history: the versions of a memory, and restoring them."""
 
 from uuid import UUID
 
@@ -44,7 +44,7 @@ def memory_history(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespo
 @require_POST
 @about_instance
 def memory_restore(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
-    """With `version`, what that said; without, a superseded memory is used again as it is."""
+    """Restore `version`; without it, make a superseded memory active again with its current text."""
     before = find_memory(scope, id)
     number = _version(request)
     page = f"/memory/{id}{'' if number is None else '/history'}?{request.GET.urlencode()}"

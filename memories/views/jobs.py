@@ -1,4 +1,4 @@
-"""/memory/embed and /memory/jobs/<id>: make the vectors that are missing, and watch it being done."""
+"""/memory/embed and /memory/jobs/<id>: start making the missing vectors, and watch the progress."""
 
 from dataclasses import dataclass, replace
 
@@ -18,7 +18,7 @@ COUNTED_UP_TO = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """What the line about vectors says: how many are missing, of which model, and who is making them."""
+    """The line about vectors: how many are missing, the model, and the job that is making them."""
 
     missing: int = 0
     model: str = ""
@@ -31,7 +31,7 @@ class Embedding:
 
     @property
     def counted_up_to(self) -> int:
-        """Where counting stopped; 0 when everything was counted."""
+        """Where counting stopped; 0 if everything was counted."""
         return COUNTED_UP_TO if self.missing > COUNTED_UP_TO else 0
 
     @property
@@ -40,7 +40,7 @@ class Embedding:
 
 
 def embedding_of(scope: Scope) -> Embedding:
-    """Asks the database nothing where no provider could make a vector: a warning says so already."""
+    """No query if the instance has no embedder: then a warning is shown instead."""
     model, used = model_of(scope.instance), scope.instance.embedding_model
     if not model:
         return Embedding()

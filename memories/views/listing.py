@@ -106,7 +106,7 @@ def memory_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
 
 
 def _around(scope: Scope) -> dict[str, Any]:
-    """What stands around the list, and does not change with it."""
+    """Context for what is outside of the list fragment."""
     return {"embedding": embedding_of(scope), "n_waiting": count_waiting(scope)}
 
 
@@ -126,7 +126,7 @@ class View:
 
 
 def _read_view(request: ConsoleRequest) -> View:
-    """Which part of the list, in which order; what makes no sense is said and replaced by the default."""
+    """The part of the list to show, and its order. Invalid values are replaced by defaults, with a message."""
     number, size = told_page_number(request), told_page_size(request, "memories")
     order = request.GET.get("sort", "") or "newest"
     if order not in ORDERS:
@@ -136,7 +136,7 @@ def _read_view(request: ConsoleRequest) -> View:
 
 
 def _on_top(scope: Scope, filters: Filters, view: View, page: Page[Memory]) -> list[Memory]:
-    """The first page begins with what is pinned; everything keeps its place besides, so pages cost what they did."""
+    """The pinned memories on top of the first page. They also keep their places in the list, for the paging."""
     if view.order != "newest" or page.number > 1 or filters.pinned is not None:
         return []
     return pinned_on_top(scope, filters)
@@ -151,7 +151,7 @@ class Chip:
 
 
 def chips(query: QueryDict, filters: Filters, totals: Totals) -> list[Chip]:
-    """All, then one per category, each with how many the other filters leave."""
+    """A chip for all and one per category, each with the number of memories that match the other filters."""
     found = [Chip("All", list_url(query, category=None), totals.all, filters.category is None)]
     for category in Category:
         n = totals.by_category.get(category, 0)
@@ -161,7 +161,7 @@ def chips(query: QueryDict, filters: Filters, totals: Totals) -> list[Chip]:
 
 
 def tokens(query: QueryDict, filters: Filters) -> list[Chip]:
-    """The filters in force besides the category, each with the link that takes it away."""
+    """The filters in force except the category, each with a link that removes it."""
     found = []
     for name, value in filters.narrowing().items():
         if name == "category":
@@ -177,12 +177,12 @@ def _in_words(name: str, value: Any) -> str:
         return date_format(local_time(datetime.fromisoformat(value)), "j M Y, H:i")
     if isinstance(value, list):
         return ", ".join(value)
-    # By identity, because 1 is equal to True and is an importance.
+    # With `is`, because the importance 1 equals True.
     return "yes" if value is True else "no" if value is False else str(value)
 
 
 def list_url(query: QueryDict, **changes: str | None) -> str:
-    """The list's URL with some parameters changed; a changed filter starts again at the first page."""
+    """The list's URL with some parameters changed, at its first page."""
     kept = without(query, "page", "anchor", "select", *changes)
     for name, value in changes.items():
         if value is not None:
@@ -191,25 +191,25 @@ def list_url(query: QueryDict, **changes: str | None) -> str:
 
 
 def same_url(query: QueryDict) -> str:
-    """The same page of the list, with nothing selected; found anew, because rows of it may be gone."""
+    """The URL of the same page, with nothing selected, and without the anchor because its row may be gone."""
     return f"/memory?{without(query, 'anchor', 'select').urlencode()}"
 
 
 def export_query(query: QueryDict) -> str:
-    """The filters in force, without what is only about this page of the list."""
+    """The filters in force as a query string, without paging and the like."""
     return without(query, *NOT_FILTERS - {"instance"}).urlencode()
 
 
 def back_to(query: QueryDict) -> str:
-    """The list as it is now, as one parameter that links away from it carry along."""
+    """The current list as one parameter, which links to other pages carry along."""
     pairs = [(name, value) for name, values in query.lists() for value in values if value and name != "select"]
     return urlencode({"back": urlencode(pairs)})
 
 
 def _selection(request: ConsoleRequest, page: Page[Memory], *, may_be_all: bool) -> str:
-    """`page` or `all` when the reader asked for it; with scripts the boxes do it without a request.
+    """`page` or `all` if the reader has asked for it. With scripts, the boxes do it without a request.
 
-    A search has no `all`: what it finds is a ranking, not a set that could be counted again before it is changed.
+    A search has no `all`: its ranking is no fixed set that could be counted again before it is changed.
     """
     wanted = request.GET.get("select", "")
     if wanted == "all" and may_be_all and page.total > len(page.rows):

@@ -17,14 +17,14 @@ from memories.overview import COUNTED_UP_TO, MANY, Overview, overview_of
 from memories.vocabulary import Category
 from memoryconsole import health
 
-# The units in which bars are drawn; the page stretches them.
+# Sizes of bars in SVG units; the page stretches them.
 SLOT, BAR, HIGHEST = 10, 7, 100
 LOWEST = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """So many things that need somebody, in words for one and for many, and where they are dealt with."""
+    """A number of things to do, with words for one and for many, and a link to them."""
 
     n: int
     one: str
@@ -33,7 +33,7 @@ class Line:
     icon: str
     level: str = ""
     at_least: bool = False
-    """Not everything was looked at."""
+    """Not everything was counted."""
 
     @property
     def number(self) -> str:
@@ -55,7 +55,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Days as bars, the highest as high as there is room."""
+    """Days as bars, scaled to the highest one."""
 
     days: list[Day]
 
@@ -77,7 +77,7 @@ class Chart:
 
     @property
     def since(self) -> str:
-        """As the filters of the list take it."""
+        """The first day, in the format of the list's filters."""
         return midnight(self.days[0].date).strftime("%Y-%m-%dT%H:%M")
 
     @property
@@ -95,7 +95,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A category, and how long its bar is beside that of the largest one."""
+    """A category, with the length of its bar in percent of the largest one."""
 
     category: str
     title: str
@@ -122,7 +122,7 @@ def overview_page(request: ConsoleRequest, scope: Scope) -> HttpResponse:
 
 
 def _lines(slug: str, found: Overview) -> list[Line]:
-    """The worst first, and only what there is."""
+    """The things to do, most urgent first, without those that are zero."""
     needs, is_more = found.needs, (found.remembered.without_vector or 0) > COUNTED_UP_TO
     memory, review, pairs, activity = (
         f"{path}?instance={slug}" for path in ("/memory", "/memory/review", "/memory/duplicates", "/activity")
@@ -174,7 +174,7 @@ def _shares(totals: Totals) -> list[Share]:
 
 
 def _numbers(found: Overview) -> dict[str, str]:
-    """Those that were counted up to a limit, and what they leave of the total."""
+    """Numbers that were counted up to a limit, and differences of them to the total."""
     total, missing = found.remembered.totals.all, found.remembered.without_vector
     return {
         "pinned": _number(found.remembered.pinned, COUNTED_UP_TO),

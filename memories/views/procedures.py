@@ -1,4 +1,4 @@
-"""/procedures: the steps an assistant has learnt, what triggers them, and what would match."""
+"""/procedures: list, test, create, edit and delete procedures."""
 
 from typing import Any
 from uuid import UUID
@@ -109,7 +109,7 @@ def _is_saving(request: ConsoleRequest) -> bool:
 
 
 def _rearranged(request: ConsoleRequest, form: ProcedureForm, **context: Any) -> HttpResponse:
-    """The form as it was written, with a step more or less, or in another place; nothing is saved."""
+    """The form as typed, with a step added, removed or moved. Nothing is saved."""
     focus = form.rearrange(request.POST.get("do", ""))
     unchecked = ProcedureForm(steps=form.steps, initial={name: form.data.get(name, "") for name in form.fields})
     return _shown(request, unchecked, focus=focus, **context)

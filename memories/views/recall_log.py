@@ -1,4 +1,4 @@
-"""/recall/log: what was recalled, newest first."""
+"""/recall/log: the log of recalls, newest first."""
 
 from typing import Annotated
 from uuid import UUID
@@ -39,7 +39,7 @@ def recall_log(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     filters, problem = _filters(request)
     try:
         rows, older = _part(scope, filters)
-    except Invalid:  # a place in another log: this one from its beginning
+    except Invalid:  # a cursor of another list: start at the beginning
         filters = filters.model_copy(update={"after": ""})
         rows, older = _part(scope, filters)
     context = {
@@ -60,7 +60,7 @@ def _filters(request: ConsoleRequest) -> tuple[LogFilters, Invalid | None]:
 
 
 def _part(scope: Scope, filters: LogFilters) -> tuple[list[Recall], str | None]:
-    asked = filters.model_dump(exclude={"after"})
-    name = name_of_list("recall log", scope.instance.id, asked)
-    rows = recalls_of(scope, **asked).defer("explanation")
+    values = filters.model_dump(exclude={"after"})
+    name = name_of_list("recall log", scope.instance.id, values)
+    rows = recalls_of(scope, **values).defer("explanation")
     return part_of_list(rows, NEWEST, name, limit=SIZE, cursor=filters.after)

@@ -1,4 +1,4 @@
-"""The settings of recall that can be tried before they are saved, as sliders."""
+"""Sliders for the settings of recall, to try them before they are saved."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from memories.recall.request import RecallSettings
 from memoryconsole.errors import Invalid
 from memoryconsole.inputs import snake_name
 
-# By public name: what it is called, what it does, and where a slider ends that would otherwise be too coarse.
+# By public name: label, help, and the end of the slider if the full range would make it too coarse.
 KNOBS: Mapping[str, tuple[str, str, float | None]] = {
     "threshold": ("Similarity from", "What is less similar is left out; of offline vectors half of it counts.", None),
     "limit": ("Memories found", "At most this many.", 20),
@@ -45,14 +45,14 @@ def knobs_for(instance: Instance, query: QueryDict, problem: Invalid | None = No
 
 
 def _knob(instance: Instance, name: str, typed: str, problem: Invalid | None) -> Knob:
-    label, says, slider_high = KNOBS[name]
+    label, help, slider_high = KNOBS[name]
     column: Any = Instance._meta.get_field(f"recall_{snake_name(name)}")
     low, high = bounds_of(column.name)
     saved = f"{getattr(instance, column.name):g}"
     return Knob(
         name=name,
         label=label,
-        help=says,
+        help=help,
         value=typed or saved,
         saved=saved,
         low=low,
@@ -64,14 +64,14 @@ def _knob(instance: Instance, name: str, typed: str, problem: Invalid | None) ->
 
 
 def in_words(problem: Invalid | None) -> str:
-    """What is wrong, by the names the page has for it."""
+    """The problem in a sentence, with the labels of the page."""
     errors = problem.errors if problem else {}
     return " ".join(f"{KNOBS[name][0] if name in KNOBS else name}: {reasons[0]}" for name, reasons in errors.items())
 
 
 def settings_in(query: QueryDict) -> dict[str, str]:
-    """What a form or an address says about the settings; nothing said is as the instance has it."""
-    return {name: said for name in KNOBS if (said := query.get(name, "").strip())}
+    """The settings in a form or URL; those that are left out are the instance's."""
+    return {name: value for name in KNOBS if (value := query.get(name, "").strip())}
 
 
 class Change(NamedTuple):
@@ -89,10 +89,10 @@ def changes_for(instance: Instance, settings: RecallSettings) -> list[Change]:
 
 
 def changed_values(instance: Instance, settings: RecallSettings) -> dict[str, Any]:
-    """By public name, what differs from the instance's own settings."""
-    wanted = {name: getattr(settings, snake_name(name)) for name in KNOBS}
+    """The settings that differ from the instance's, by public name."""
+    requested = {name: getattr(settings, snake_name(name)) for name in KNOBS}
     return {
         name: value
-        for name, value in wanted.items()
+        for name, value in requested.items()
         if value is not None and value != getattr(instance, f"recall_{snake_name(name)}")
     }

@@ -1,4 +1,4 @@
-"""/recall: try what recall answers, and look at what it answered: the block, its cost, what was cut, and why (not)."""
+"""/recall: try a recall or look at a past one: the block, its size, what was left out, and why."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -64,7 +64,7 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A memory that was considered; None when it is not there any more, or not the reader's to see."""
+    """A memory that was considered. `memory` is None if it was deleted or the reader may not see it."""
 
     line: GivenLine | DroppedLine
     memory: Memory | None
@@ -73,7 +73,7 @@ class Row:
     has_changed: bool = False
     mark: bool | None = None
     is_own: bool = False
-    """Golden queries are about memories of their own instance; what another one shares cannot be marked."""
+    """Only memories of this instance can be marked for golden queries, not shared ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Picture:
 
     @property
     def found(self) -> list[Row]:
-        """The best first; in the block they stand by role."""
+        """The found memories, best first; the block is ordered by role."""
         ranked = {row.line.rank: row for row in self.given if isinstance(row.line, GivenLine) and row.line.rank}
         return [ranked[rank] for rank in sorted(ranked)]
 
@@ -130,7 +130,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Whether a memory was recalled and why: what was typed to find it, what that found, and the answer."""
+    """The question why a memory was recalled or not: the typed text, the memories it finds, and the answer."""
 
     text: str
     suggestions: Sequence[Memory] = ()
@@ -145,8 +145,9 @@ class Question:
 @require_GET
 @about_instance
 def playground(request: ConsoleRequest, scope: Scope) -> HttpResponse:
-    asked, problem = _asked(request.GET)
-    picture = _tried(scope, asked) if asked and _is_asked(request.GET) else None
+    asked, problem = _read_request(request.GET)
+    has_question = bool(request.GET.get("query", "").strip())
+    picture = _tried(scope, asked) if asked and has_question else None
     account = picture.account if picture else None
     context = {
         "picture": picture,
@@ -193,11 +194,7 @@ def recall_detail(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespon
     return render(request, "recall/detail.html", context)
 
 
-def _is_asked(query: QueryDict) -> bool:
-    return bool(query.get("query", "").strip())
-
-
-def _asked(query: QueryDict) -> tuple[RecallRequest | None, Invalid | None]:
+def _read_request(query: QueryDict) -> tuple[RecallRequest | None, Invalid | None]:
     values: dict[str, Any] = settings_in(query)
     values |= {"query": query.get("query", "")[:LONGEST_QUESTION], "userId": query.get("userId", "")}
     try:
@@ -255,17 +252,17 @@ def _picture(
 
 
 def _in_words(detail: str, memories: Mapping[UUID, Memory]) -> str:
-    """The same sentence with what a memory says in the place of its id."""
+    """The sentence with ids replaced by the texts of memories."""
 
-    def said(match: re.Match[str]) -> str:
+    def text(match: re.Match[str]) -> str:
         memory = memories.get(UUID(match[0]))
         return f"“{memory.content[:60]}{'…' if len(memory.content) > 60 else ''}”" if memory else "another one"
 
-    return ID.sub(said, detail)
+    return ID.sub(text, detail)
 
 
 def _question(scope: Scope, query: QueryDict, account: Account | None) -> Question:
-    """`memory` is the id of a memory; `ask` is what somebody typed to find one, or an id as well."""
+    """In the query, `memory` is the id of a memory; `ask` is typed text to find one, or an id."""
     text = query.get("ask", "").strip()
     raw_id = query.get("memory", "") or (text if parse_id(text) else "")
     if not raw_id:
@@ -281,7 +278,7 @@ def _question(scope: Scope, query: QueryDict, account: Account | None) -> Questi
 
 
 def _waiting(scope: Scope, text: str, raw_id: str) -> Question:
-    """A memory was chosen before anything was asked."""
+    """A memory was chosen, but nothing has been recalled yet."""
     try:
         return Question(text, content=find_memory(scope, raw_id).content)
     except NotFound as absent:
@@ -289,7 +286,7 @@ def _waiting(scope: Scope, text: str, raw_id: str) -> Question:
 
 
 def _answered(scope: Scope, account: Account, text: str, answer: Why) -> Question:
-    """What has expired can be explained, but nobody reads it any more."""
+    """The answer. An expired memory is explained without its text."""
     memory = readable(scope).filter(id=answer.memory_id).first() if answer.memory else None
     chosen = {memory.id: memory for memory in readable(scope).filter(id__in=[line.memory_id for line in account.given])}
     return Question(
@@ -305,22 +302,22 @@ def _answered(scope: Scope, account: Account, text: str, answer: Why) -> Questio
 def _address(scope: Scope, query: QueryDict, asked: RecallRequest | None) -> str:
     address = _kept(scope, query, asked).copy()
     for name in ("memory", "ask"):
-        if said := query.get(name, "").strip():
-            address[name] = said
+        if value := query.get(name, "").strip():
+            address[name] = value
     return f"/recall?{address.urlencode()}"
 
 
 def _kept(scope: Scope, query: QueryDict, asked: RecallRequest | None) -> QueryDict:
-    """What was asked, in as few words as say it: what is as the instance has it is left out."""
+    """The parameters of the request, without settings that are the instance's anyway."""
     kept = QueryDict(mutable=True)
     kept["instance"] = scope.instance.slug
     unchanged = KNOBS.keys() - changed_values(scope.instance, asked).keys() if asked else set()
     for name in ("query", "userId", *KNOBS):
-        if (said := query.get(name, "").strip()) and name not in unchanged:
-            kept[name] = said
+        if (value := query.get(name, "").strip()) and name not in unchanged:
+            kept[name] = value
     return kept
 
 
 def _is_foreign(scope: Scope, user_id: str) -> bool:
-    """The reader may not see private memories of the user they ask for."""
+    """Whether the reader may not see private memories of this user."""
     return bool(user_id) and scope.private_memories_of not in (None, user_id)

@@ -1,4 +1,4 @@
-"""/memory/review: what waits for a person, and what they decide about it."""
+"""/memory/review: memories that wait for review, and deciding about them."""
 
 from typing import Any
 from uuid import UUID
@@ -27,7 +27,7 @@ from memories.models import Memory
 from memories.review import inbox
 from memories.review.inbox import Waiting, Why
 from memories.views.bulk import NOTHING_CHOSEN, NOTHING_TICKED
-from memories.views.editing import said
+from memories.views.editing import receipt_in_words
 from memoryconsole.counting import counted
 from memoryconsole.errors import Conflict, Invalid, NotFound
 
@@ -64,7 +64,7 @@ def review_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @about_instance
 def review_one(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
-    """GET asks for the corrected or merged text; POST decides."""
+    """GET shows the form for the corrected or merged text; POST decides."""
     action = request.POST.get("action", "") or request.GET.get("action", "")
     try:
         found = inbox.find_waiting(scope, id)
@@ -94,7 +94,7 @@ def review_bulk(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         return render(request, "memories/review_reject.html", {"memories": rows, "list_url": _list_url(request)})
     elif action == "reject":
         receipt = inbox.reject(scope, chosen)
-        messages.success(request, f"{said(receipt)}{_not_there(len(chosen) - receipt.deleted)}")
+        messages.success(request, f"{receipt_in_words(receipt)}{_not_there(len(chosen) - receipt.deleted)}")
     else:
         messages.warning(request, NOTHING_CHOSEN)
     return redirect(_list_url(request))
@@ -114,7 +114,7 @@ def _form(request: ConsoleRequest, action: str, found: Waiting) -> ReviewForm | 
 def _decide(
     request: ConsoleRequest, scope: Scope, found: Waiting, action: str, form: ReviewForm | MergeForm | None
 ) -> bool:
-    """False when the form has to be shown again."""
+    """Return False if the form has to be shown again."""
     id = found.memory.id
     if isinstance(form, MergeForm):
         text = form.text()
@@ -132,7 +132,7 @@ def _decide(
     elif action == "keep":
         done = f"Both are kept: “{_short(inbox.keep_both(scope, id))}”"
     elif action == "reject":
-        done = f"Rejected. {said(inbox.reject(scope, [id]))}"
+        done = f"Rejected. {receipt_in_words(inbox.reject(scope, [id]))}"
     else:
         raise Invalid({"action": ["Choose approve, edit, keep, merge or reject."]})
     messages.success(request, done)
@@ -147,7 +147,7 @@ def _ask(request: ConsoleRequest, found: Waiting, action: str, form: ReviewForm 
 
 
 def _answer(request: ConsoleRequest, scope: Scope) -> HttpResponse:
-    """HTMX takes the row away, and gets the new number and what was done."""
+    """For HTMX, which removes the row: the new number of waiting memories, and messages."""
     if not wants_fragment(request):
         return redirect(_list_url(request))
     return render(request, "memories/review.html#decided", {"n_waiting": inbox.count_waiting(scope)})

@@ -1,4 +1,4 @@
-"""The Memory screen while something is searched for: hits instead of a list, each with the reasons for its place."""
+"""Search on the Memory screen: hits with an explanation of their scores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ KEY_PROBLEMS = {"no_key", "no_azure", "unauthorized"}
 BY_RANK = Order(())
 MEANING = "Meaning"
 LONG = 5
-# What the numbers of an explanation are rounded to, before they are added up.
+# Scores are rounded to this many digits before they are added up.
 DIGITS = 5
 
 
@@ -57,12 +57,12 @@ class ShownHit:
 
     @property
     def is_by_meaning(self) -> bool:
-        """Its vector alone speaks for it."""
+        """Whether it was found by its vector alone."""
         return not self.matched and self.parts[0].title == MEANING and self.parts[0].rank is not None
 
     @property
     def score(self) -> str:
-        """The sum of the rounded parts, so that what is shown adds up."""
+        """The sum of the rounded parts, so that the numbers shown add up."""
         return f"{sum(part.amount for part in self.parts):.{DIGITS}f}"
 
 
@@ -76,7 +76,7 @@ class Search:
     hits: Mapping[UUID, ShownHit]
     settings_url: str
     suggested: str = ""
-    """The same with words that are somewhere, when another word of it was found."""
+    """The text with unknown words replaced by similar known ones, if other words were found."""
 
     @property
     def is_hybrid(self) -> bool:
@@ -92,7 +92,7 @@ class Search:
 
     @property
     def found(self) -> str:
-        """How many there are. Something is always near: that says little, so those that say the words are counted."""
+        """The number of hits that contain a word of the query, and of the others, which vectors always find."""
         total, worded = self.results.total, self.results.worded
         if self.only_excludes:
             return "Nothing to look for"
@@ -103,22 +103,22 @@ class Search:
 
     @property
     def asked(self) -> str:
-        """What is suggested, for a sentence that ends with a question mark of its own."""
+        """The suggestion without its question mark, for a sentence that has its own."""
         return self.suggested.rstrip("?？؟ ")
 
 
 def text_in(query: QueryDict) -> str:
-    """What is searched for; empty when there is nothing to search for, as with blanks alone."""
+    """The search text; empty if there is nothing to search for."""
     text = "".join(c for c in query.get("search", "") if c.isprintable() or c.isspace()).strip()[:MAX_CHARACTERS]
     read = read_query(text)
     return "" if read.is_empty and not read.only_excludes else text
 
 
 def search_page(scope: Scope, text: str, filters: Filters, *, number: int, size: int) -> Search:
-    """Page `number` of the hits; a number past the end is the last page.
+    """Page `number` of the hits; a number past the end means the last page.
 
-    The last word counts from its beginning whether it is still being typed or not, so that a page that is reloaded or
-    turned shows what was there before.
+    The last word always matches as a prefix, whether it is still being typed or not, so that reloading or paging shows
+    the same hits.
     """
     number = max(1, number)
     results = search(scope, text, filters, limit=size, offset=(number - 1) * size, typing=True)
@@ -137,22 +137,22 @@ def search_page(scope: Scope, text: str, filters: Filters, *, number: int, size:
 
 
 def _suggested(scope: Scope, text: str, results: Results) -> str:
-    """What was probably meant by words that nobody wrote. Short ones are alike by chance."""
+    """The text with unknown words replaced by similar ones, except short ones, which are similar by chance."""
     query = read_query(text)
     found = tuple({stem.rstrip("*")[:LONG] for hit in results.hits for stem in hit.found.matched})
     doubtful = [word for word in SAID.findall(text.lower()) if len(word) >= LONG and not word.startswith(found)]
     if query.has_conditions or not doubtful:
         return ""
-    meant = {
+    replacements = {
         typed: words[0]
         for typed, words in similar_words(scope, query).replaced.items()
         if typed in doubtful and looks_like(typed, words[0])
     }
-    return SAID.sub(lambda word: meant.get(word[0].lower(), word[0]), text) if meant else ""
+    return SAID.sub(lambda word: replacements.get(word[0].lower(), word[0]), text) if replacements else ""
 
 
 def keep_history_short(request: ConsoleRequest, response: HttpResponse, typed: str = "search") -> HttpResponse:
-    """The first letters typed are a step to go back over; the next ones, and the same address again, are not."""
+    """Only the first typed letters make an entry in the browser's history, not the next ones or the same URL."""
     before, address = request.htmx.current_url_abs_path or "", request.get_full_path()
     is_typing_on = "X-Typing" in request.headers and typed in QueryDict(before.partition("?")[2])
     return replace_url(response, address) if is_typing_on or before == address else response
@@ -176,7 +176,7 @@ def _placed(found: Found) -> Part:
 
 
 def _words(matched: Sequence[str]) -> list[str]:
-    """The stems that were found; a beginning of a word only where its stem is not among them."""
+    """The stems that were found, and prefixes whose stem is not among them."""
     stems = [word for word in matched if not word.endswith("*")]
     begun = [word.removesuffix("*") for word in matched if word.endswith("*")]
     return stems + [f"{word}…" for word in begun if not any(word.startswith(stem) for stem in stems)]

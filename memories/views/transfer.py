@@ -1,4 +1,4 @@
-"""/memory/export and /memory/import: files out of an instance, and into one after a look at what they would bring."""
+"""/memory/export and /memory/import: export to a file, and import a file after a dry run."""
 
 from uuid import UUID
 
@@ -29,7 +29,7 @@ FORMATS = [
 @require_GET
 @about_instance
 def memory_export(request: ConsoleRequest, scope: Scope) -> HttpResponseBase:
-    """What the filters of the list leave; a search is no set, so it is left aside."""
+    """Export the memories that match the list's filters; a search text is ignored."""
     query = request.GET.copy()
     format: Format = "csv" if query.pop("format", [""])[-1] == "csv" else "jsonl"
     try:
