@@ -1,7 +1,7 @@
-"""Over standard input and output: whoever asks is answered.
+"""Answering every request over standard input and output.
 
-Left to itself, the protocol drops a line it cannot read, and breaks off what is under way when the input ends: a host
-waits for ever, or is told that a call has failed which has not.
+The library drops lines it cannot parse, so that a host would wait for ever. When the input ends, it cancels the calls
+that are running, so that a host would be told that they failed.
 """
 
 import json
@@ -20,8 +20,8 @@ UNREADABLE = "This line is no message of the protocol: it has to be JSON, and it
 
 @asynccontextmanager
 async def answering_everything(received: Any, sent: Any) -> AsyncIterator[tuple[Any, Any]]:
-    """The same two streams for a server; what it is to read ends when everything that was asked is answered."""
-    asked = Unanswered()
+    """Wrap the two streams of a server. Its input only ends when every request is answered."""
+    unanswered = Unanswered()
     put_in, inside = anyio.create_memory_object_stream[SessionMessage](0)
     outside, taken_out = anyio.create_memory_object_stream[SessionMessage](0)
 
@@ -29,27 +29,27 @@ async def answering_everything(received: Any, sent: Any) -> AsyncIterator[tuple[
         async with put_in:
             async for item in received:
                 if not isinstance(item, Exception):
-                    asked.note(item.message)
+                    unanswered.note(item.message)
                     await put_in.send(item)
                 elif line := _line_of(item):
                     await sent.send(SessionMessage(_refusal(line)))
             with anyio.move_on_after(PATIENCE_SECONDS):
-                await asked.nothing_more()
+                await unanswered.wait_until_empty()
 
     async def pass_out() -> None:
         async with sent, taken_out:
             async for item in taken_out:
                 await sent.send(item)
-                asked.forget(getattr(item.message, "id", None))
+                unanswered.forget(getattr(item.message, "id", None))
 
-    async with anyio.create_task_group() as both:
-        both.start_soon(pass_in)
-        both.start_soon(pass_out)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pass_in)
+        tasks.start_soon(pass_out)
         yield inside, outside
 
 
 class Unanswered:
-    """The ids of requests that are under way."""
+    """The ids of requests that are not answered yet."""
 
     def __init__(self) -> None:
         self.ids: set[object] = set()
@@ -65,14 +65,14 @@ class Unanswered:
         self.ids.discard(id)
         self.answered.set()
 
-    async def nothing_more(self) -> None:
+    async def wait_until_empty(self) -> None:
         while self.ids:
             self.answered = anyio.Event()
             await self.answered.wait()
 
 
 def _line_of(error: Exception) -> str:
-    """What could not be read; nothing of an empty line, which asks nothing."""
+    """The line that could not be parsed; empty for an empty line, which needs no answer."""
     return str(error.errors()[0]["input"]).strip() if isinstance(error, ValidationError) else repr(error)
 
 
@@ -81,7 +81,7 @@ def _refusal(line: str) -> JSONRPCError:
 
 
 def _id_in(line: str) -> int | str | None:
-    """Of the request in a line that cannot be used, if Python can read that much of it."""
+    """The id of the request in an unusable line, if it can be parsed."""
     try:
         id = json.loads(line)["id"]
     except (ValueError, TypeError, KeyError, RecursionError):

@@ -1,7 +1,7 @@
-"""MCP over streamable HTTP, in a process of its own behind the web server, which passes `/mcp` on to it.
+"""MCP over streamable HTTP, in a process of its own. The web server passes `/mcp` on to it.
 
-Every request is complete in itself: no sessions to lose when the process is replaced, and no streams to hold open,
-because no tool has anything to say before its answer.
+It is stateless: there are no sessions that a restart would lose, and no open streams, because tools send nothing before
+their answer.
 """
 
 import signal
@@ -19,8 +19,8 @@ STOP_SECONDS = 5
 
 
 def serve(listening: socket.socket) -> None:
-    """Until told to stop."""
-    # uvicorn repeats the signal when it is done; without this the process would end without its exit handlers.
+    """Serve until SIGTERM."""
+    # uvicorn raises the signal again when it has stopped. With this handler, the exit handlers still run.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     application = make_server(_scope_of_key).streamable_http_app(json_response=True, stateless_http=True)
     config = uvicorn.Config(
@@ -30,7 +30,7 @@ def serve(listening: socket.socket) -> None:
 
 
 def _scope_of_key(context: Context) -> Scope:
-    """The web server has looked at the key already; here it decides which instance is opened."""
+    """The scope of the key's only instance. The web server has already checked the key."""
     assert context.request is not None
     actor = actor_presenting(context.request.headers.get("authorization", "").encode())
     if actor is None:

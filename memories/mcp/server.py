@@ -1,4 +1,4 @@
-"""The tools as an MCP server, whatever the transport. Importing this costs a second: only MCP processes do."""
+"""The tools as an MCP server, for any transport. Importing this takes a second, so only MCP processes do it."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ OpenScope = Callable[[Context], Scope]
 
 
 def make_server(open_scope: OpenScope) -> Server[dict[str, Any]]:
-    """A server whose calls work on the instance that `open_scope` opens; it is asked anew for every call."""
+    """A server whose calls work on the instance that `open_scope` opens. It is called for every call of a tool."""
 
     async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=DESCRIBED)
@@ -43,7 +43,7 @@ def make_server(open_scope: OpenScope) -> Server[dict[str, Any]]:
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         if params.name not in TOOLS:
             raise MCPError(INVALID_PARAMS, f"There is no tool “{params.name}”. There are: {', '.join(TOOLS)}.")
-        # In a thread each, because the database and the embeddings API are waited for.
+        # In a thread, because it waits for the database and the embeddings API.
         call = sync_to_async(_call, thread_sensitive=False)
         return await call(open_scope, context, params.name, params.arguments or {})
 
@@ -73,7 +73,7 @@ DESCRIBED = [
 def _call(open_scope: OpenScope, context: Context, name: str, arguments: Mapping[str, Any]) -> CallToolResult:
     try:
         return _result(TOOLS[name].call(open_scope(context), arguments))
-    except Exception as error:  # the boundary: an agent is told what went wrong, never how
+    except Exception as error:  # the boundary: an agent gets a message, never a stack trace
         problem = as_problem(error)
         if problem is None:
             log_unexpected(error, name)
@@ -87,11 +87,11 @@ def _result(answer: Answer) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=text)], structured_content=answer.structured)
 
 
-def _failure(told: Json) -> CallToolResult:
-    """The reason first, then what belongs to it, for example the memory that is in the way."""
-    more = {name: value for name, value in told.items() if name not in {"detail", "code"}}
-    text = told["detail"] + (f"\n{_as_text(more)}" if more else "")
-    return CallToolResult(content=[TextContent(text=text)], structured_content=told, is_error=True)
+def _failure(problem: Json) -> CallToolResult:
+    """The message first, then further fields, for example the memory that has the key."""
+    more = {name: value for name, value in problem.items() if name not in {"detail", "code"}}
+    text = problem["detail"] + (f"\n{_as_text(more)}" if more else "")
+    return CallToolResult(content=[TextContent(text=text)], structured_content=problem, is_error=True)
 
 
 def _as_text(data: Json) -> str:

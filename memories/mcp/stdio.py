@@ -15,9 +15,9 @@ from memoryconsole.commands import open_from_shell
 
 
 def serve(slug: str) -> None:
-    """Until standard input ends and what it asked is answered.
+    """Serve until standard input ends and every request is answered.
 
-    Whoever can start this has a shell on the server, and may do what a shell may.
+    Calls have the permissions of the shell, because whoever starts this has one.
     """
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _end)
@@ -35,7 +35,7 @@ def serve(slug: str) -> None:
 
 
 def _end(number: int, frame: object) -> None:
-    """At once: the thread that waits for standard input cannot be interrupted, and Python would wait for it."""
+    """Exit at once: Python would wait for the thread that reads standard input, which cannot be interrupted."""
     if settings.EMBEDDED_POSTGRES:
         embedded.leave()
     os._exit(0)

@@ -1,7 +1,7 @@
-"""What an agent can do with the memory of one instance: five tools, each an input, a description and a function.
+"""The tools of an agent on the memory of one instance. Each has an input model, a description and a function.
 
-A tool is given a scope and never chooses it: which instance it works on was decided by whoever connected. What it
-answers is data; the texts of memories are values in it and nothing more.
+A tool gets its scope from the connection and cannot choose the instance. Its answer is data, with the texts of memories
+as values.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ from memoryconsole.presenting import when
 SOURCE = "mcp"
 LONGEST_LIST = 100
 NAMED_OWNERS = 3
-# The condition of the index of keys.
+# The condition of the unique index of keys.
 HOLDS_ITS_KEY = spelt_out("status = 'active' AND NOT key = ''")
 
 Json = dict[str, Any]
@@ -48,7 +48,7 @@ def _known_role(word: str) -> str:
     return word
 
 
-# Checked here and resolved by the draft or the filters, because a word may stand for a category and a role at once.
+# Only checked here. The draft or the filters resolve aliases, because one may stand for a category and a role at once.
 CategoryName = Annotated[Text, AfterValidator(_known_category), Field(description=", ".join(Category.values))]
 TypeName = Annotated[
     Text, AfterValidator(_known_role), Field(description=f"How prompts use it: {', '.join(Role.values)}, or an alias.")
@@ -101,7 +101,7 @@ T = TypeVar("T", bound=ToolInput)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`text` is what a model reads when its host does not pass on the structured content."""
+    """`text` is for hosts that do not pass the structured content to the model."""
 
     structured: Json
     text: str = ""
@@ -123,12 +123,12 @@ class Tool(Generic[T]):
         return described
 
     def call(self, scope: Scope, arguments: Mapping[str, Any]) -> Answer:
-        """An agent does not say for whom it is asking, so private memories stay out of its sight."""
+        """Call the tool without access to private memories, because an agent does not say for whom it asks."""
         return self.function(scope.reading_for(""), read(self.input, arguments))
 
 
 def save(scope: Scope, wanted: Save) -> Answer:
-    owner = _whose(readable(scope).filter(HOLDS_ITS_KEY), wanted.key)
+    owner = _owner_of_key(readable(scope).filter(HOLDS_ITS_KEY), wanted.key)
     fields = {"dedupe": "reject", "source": SOURCE, "owner": owner, **wanted.model_dump(exclude_none=True)}
     try:
         saved = store.save(scope, read(MemoryDraft, fields))
@@ -142,9 +142,9 @@ def save(scope: Scope, wanted: Save) -> Answer:
     return Answer(answer)
 
 
-def _whose(seen: QuerySet[Memory], key: str) -> str:
-    """The end user whose memory a key means, of those the agent can see; empty if one of no one has it, or none."""
-    owners = list(seen.filter(key=key).order_by("owner").values_list("owner", flat=True).distinct()[:NAMED_OWNERS])
+def _owner_of_key(rows: QuerySet[Memory], key: str) -> str:
+    """The owner of the memory with this key; empty if it has none or does not exist. Raises if there are several."""
+    owners = list(rows.filter(key=key).order_by("owner").values_list("owner", flat=True).distinct()[:NAMED_OWNERS])
     if "" in owners or not owners:
         return ""
     if len(owners) > 1:
@@ -158,7 +158,7 @@ def _whose(seen: QuerySet[Memory], key: str) -> str:
 
 
 def _taken(conflict: Conflict) -> Conflict:
-    """Our words for it, with what is saved there now, so that the agent can decide."""
+    """The same conflict for an agent, with the memory that has the key."""
     holder = conflict.extra.get("memory")
     if holder is None:
         return conflict
@@ -173,7 +173,7 @@ def _taken(conflict: Conflict) -> Conflict:
 def find(scope: Scope, wanted: Search) -> Answer:
     if read_query(wanted.query).is_empty:
         raise Invalid({"query": ["Say what to look for."]})
-    filters = _narrowed(category=wanted.category, includeSuperseded=True)
+    filters = _filters(category=wanted.category, includeSuperseded=True)
     found = search(scope, wanted.query, filters, limit=wanted.max_results)
     answer: Json = {"searchMode": found.mode, "total": found.total, "results": [hit_json(hit) for hit in found.hits]}
     if found.reason:
@@ -182,7 +182,7 @@ def find(scope: Scope, wanted: Search) -> Answer:
 
 
 def list_all(scope: Scope, wanted: List) -> Answer:
-    filters = _narrowed(category=wanted.category, role=wanted.type)
+    filters = _filters(category=wanted.category, role=wanted.type)
     found = list_from(scope, filters, limit=LONGEST_LIST)
     answer: Json = {"total": found.total, "memories": [memory_json(memory) for memory in found.memories]}
     if found.total > len(found.memories):
@@ -190,11 +190,11 @@ def list_all(scope: Scope, wanted: List) -> Answer:
     return Answer(answer)
 
 
-def _narrowed(**asked: Any) -> Filters:
-    return read(Filters, {name: value for name, value in asked.items() if value is not None})
+def _filters(**values: Any) -> Filters:
+    return read(Filters, {name: value for name, value in values.items() if value is not None})
 
 
-def prepare(scope: Scope, wanted: Recall) -> Answer:
+def recall_block(scope: Scope, wanted: Recall) -> Answer:
     recalled = recall(scope, RecallRequest(query=wanted.query))
     answer: Json = {
         "context": recalled.context,
@@ -213,13 +213,13 @@ def prepare(scope: Scope, wanted: Recall) -> Answer:
 
 
 def delete(scope: Scope, wanted: Delete) -> Answer:
-    owner = _whose(readable(scope), wanted.key)
+    owner = _owner_of_key(readable(scope), wanted.key)
     receipt = asdict(delete_key(scope, wanted.key, owner=owner))
     return Answer({**receipt, "owner": owner} if owner else receipt)
 
 
 def memory_json(memory: Memory) -> Json:
-    """What an agent needs to know of a memory: less than the API tells, because somebody pays for every word."""
+    """A memory for an agent: less than in the API, because every token costs."""
     return {
         "id": str(memory.id),
         "key": memory.key or None,
@@ -234,7 +234,7 @@ def memory_json(memory: Memory) -> Json:
 
 
 def hit_json(hit: Hit) -> Json:
-    """The part that matched. If that is not what the memory says any more, what it says now is there too."""
+    """A hit with the text that matched. If that is superseded, the current text is added."""
     answer = memory_json(hit.memory)
     answer |= {"content": hit.found.content or hit.memory.content, "score": round(hit.found.final, 6)}
     answer |= _shared_from(hit.origin)
@@ -247,7 +247,7 @@ def hit_json(hit: Hit) -> Json:
 
 
 def _shared_from(origin: Instance | None) -> Json:
-    """The instance whose memory it is, when it is not the agent's own."""
+    """The instance that shares the memory, if it belongs to another one."""
     return {"sharedFrom": origin.slug} if origin else {}
 
 
@@ -282,7 +282,7 @@ ALL: Sequence[Tool[Any]] = [
         "Everything worth knowing before answering a message, as one block to put before it: what always holds, and "
         "what fits the message, within a budget of tokens.",
         Recall,
-        prepare,
+        recall_block,
     ),
     Tool(
         "memory_delete",
