@@ -1,17 +1,19 @@
-"""Options of a command made from the model that reads them, so that a field has the same name at every door."""
+"""Command-line options made from pydantic models, so that a field has the same name in the API and in commands."""
 
 from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 from uuid import UUID
 
 from django.db.models import TextChoices
 from pydantic.fields import FieldInfo
 
 from memoryconsole.commands import option_name
-from memoryconsole.inputs import MOST_ROWS, Cursor, Input, Limit, Offset
+from memoryconsole.inputs import MOST_ROWS, Cursor, Input, Limit, Offset, read
 from memoryconsole.parsing import NotJson, parse_json
+
+T = TypeVar("T", bound=Input)
 
 HELP = {
     "category": "what it is about",
@@ -59,7 +61,7 @@ METAVARS: list[tuple[type, str]] = [
 
 
 class Searching(Input):
-    """How to search, and which part of what is found."""
+    """The mode of a search, and the part of the results to show."""
 
     mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
     limit: Limit = 20
@@ -67,7 +69,7 @@ class Searching(Input):
 
 
 class Paging(Input):
-    """Which part of a list."""
+    """The part of a list to show."""
 
     limit: Limit = 20
     offset: Offset = 0
@@ -80,18 +82,22 @@ def add_options(parser: ArgumentParser, model: type[Input], *, but: Collection[s
             _add_option(parser, name, field)
 
 
-def given(model: type[Input], options: Mapping[str, Any]) -> dict[str, Any]:
-    """What was written on the command line for this model; what was left out is for the model to decide."""
+def values_for(model: type[Input], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of this model that are on the command line; the model has defaults for the others."""
     return {name: options[name] for name in model.model_fields if options.get(name) is not None}
 
 
-def written_as(model: type[Input]) -> dict[str, str]:
-    """The option of each field, for errors, which call fields by their public names."""
+def read_options(model: type[T], options: Mapping[str, Any]) -> T:
+    return read(model, values_for(model, options))
+
+
+def option_names(model: type[Input]) -> dict[str, str]:
+    """The option of each field, by its public name, for error messages."""
     return {field.alias or name: option_for(name, field) for name, field in model.model_fields.items()}
 
 
 def option_for(name: str, field: FieldInfo) -> str:
-    """A list is written one by one, so its option is in the singular."""
+    """The option is in the singular for a list, because it is repeated for each item."""
     return option_name(name.removesuffix("s") if get_origin(field.annotation) is list else name)
 
 
@@ -122,7 +128,7 @@ def _help(name: str, parts: list[Any]) -> str:
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
-    """The types an annotation is made of, and the words of a Literal."""
+    """The types in an annotation, and the values of a Literal."""
     if get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
     if isinstance(get_origin(annotation), type):

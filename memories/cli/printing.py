@@ -1,4 +1,4 @@
-"""Memories for people at a terminal, and as plain aligned lines for everything else that reads."""
+"""Printing memories: with colours on a terminal, and as plain aligned lines elsewhere."""
 
 import re
 import sys
@@ -32,14 +32,14 @@ COLOURS = {
     Category.DECISION: "blue",
 }
 TEXT = "Memory, creation time (UTC) and id"
-# What the table needs beside the text of a memory.
+# The width of the table without the text of a memory.
 OTHER_COLUMNS = 26
-# Words do not fill a line to its end.
+# How many lines of text are shown; not quite two, because words do not fill a line to its end.
 TWO_LINES = 1.8
 
 
 def plain_list(memories: Sequence[Memory]) -> str:
-    """One memory per line and no tabs: `cut`, `awk` and `grep` can work with it. The text comes last, whole."""
+    """One memory per line, without tabs, for `cut`, `awk` and `grep`. The full text comes last."""
     rows = [("ID", "CATEGORY", "IMP", "PINNED", "CREATED (UTC)", "CONTENT")]
     rows += [
         (
@@ -56,7 +56,7 @@ def plain_list(memories: Sequence[Memory]) -> str:
 
 
 def plain_hits(hits: Sequence[Hit], *, explain: bool) -> str:
-    """The best first; with `explain` also its places in the lists, and the words found."""
+    """Best first; with `explain` also the ranks in the lists, and the words found."""
     rows = [("ID", "CATEGORY", "IMP", "SCORE", *(EXPLAINED if explain else ()), "CONTENT")]
     rows += [
         (
@@ -65,7 +65,7 @@ def plain_hits(hits: Sequence[Hit], *, explain: bool) -> str:
             str(hit.memory.importance),
             f"{hit.found.final:.4f}",
             *(_explained(hit.found) if explain else ()),
-            one_line(said_by(hit)),
+            one_line(text_of(hit)),
         )
         for hit in hits
     ]
@@ -85,8 +85,8 @@ def _explained(found: Found) -> tuple[str, ...]:
     )
 
 
-def said_by(hit: Hit) -> str:
-    """A hit on an earlier version says what that said; one of another instance says whose it is."""
+def text_of(hit: Hit) -> str:
+    """The text that was found, which may be an earlier version; with the instance if another one shares it."""
     content = hit.version.content if hit.version else hit.memory.content
     return f"[shared by {hit.origin.slug}] {content}" if hit.origin else content
 
@@ -118,7 +118,7 @@ def rich_hits(instance: Instance, hits: Sequence[Hit], *, explain: bool, no_colo
 
 
 def table_of(*narrow: str, wide: str) -> "Table":
-    """Columns as narrow as what is in them, and one that takes the rest."""
+    """A table with narrow columns, and a wide one that takes the rest."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
@@ -143,7 +143,7 @@ def _hit_cells(hit: Hit, snippet: str, explain: bool) -> "tuple[RenderableType, 
 
 
 def _marked(html: str) -> "Text":
-    """A snippet for a terminal: what pages mark is bold here."""
+    """A snippet for a terminal: `<mark>` becomes bold."""
     from rich.text import Text
 
     text = Text()
@@ -153,7 +153,7 @@ def _marked(html: str) -> "Text":
 
 
 def explanation(found: Found) -> str:
-    """Each list's part of the score, in a line."""
+    """The parts of the score, in one line."""
     parts = []
     if found.vector_rank:
         parts.append(f"vector #{found.vector_rank} (cosine {found.similarity:.3f}) {found.vector_rrf:.4f}")
@@ -167,7 +167,7 @@ def explanation(found: Found) -> str:
 
 @contextmanager
 def progress_bar(total: int, *, no_color: bool) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr that is told how many are done."""
+    """A progress bar on stderr; call the function with the number done."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
@@ -219,7 +219,7 @@ def rich_memory(memory: Memory, *, no_color: bool) -> str:
 
 
 def facts_about(memory: Memory) -> list[tuple[str, str]]:
-    """What there is to say about a memory beside its text, in reading order."""
+    """The fields of a memory besides its text, in reading order."""
     facts = {
         "Id": str(memory.id),
         "Key": memory.key,
@@ -264,7 +264,7 @@ def moment(at: datetime | None) -> str:
 
 
 def console(no_color: bool) -> "Console":
-    """It finds out width and colours by itself, NO_COLOR and a dumb terminal included."""
+    """Rich detects the width and the colours, and respects NO_COLOR and dumb terminals."""
     from rich.console import Console
 
     return Console(file=StringIO(), force_terminal=True, highlight=False, no_color=no_color or None)

@@ -1,4 +1,4 @@
-"""Recalls and their quality for people at a terminal, and as plain aligned lines for everything else that reads."""
+"""Printing recalls and evaluations: with colours on a terminal, and as plain aligned lines elsewhere."""
 
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ MODES = {
     "off": "switched off",
 }
 
-# How the settings of a recall are written on a command line; the values are read by the model.
+# The options for settings of a recall. `RecallSettings` validates the values.
 SETTINGS = {
     "limit": ("--limit", "N", "at most so many found memories; 1 to 50"),
     "threshold": ("--threshold", "X", "how similar they must be; 0 to 1"),
@@ -47,12 +47,12 @@ def add_settings(parser: ArgumentParser) -> None:
         parser.add_argument(option, dest=name, metavar=metavar, help=f"{help}; as the instance has it unless given")
 
 
-def given_settings(options: dict[str, Any]) -> dict[str, Any]:
+def settings_in(options: dict[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in SETTINGS if options.get(name) is not None}
 
 
 def about_recall(recalled: Recalled) -> list[str]:
-    """For stderr: how much there is, how it was found, and why not otherwise."""
+    """For stderr: how many memories, how they were found, and why the search was not hybrid."""
     number = counted(len(recalled.memories), "memory", "memories")
     tokens = f"{recalled.tokens:,} of {recalled.settings.token_budget:,} tokens (estimated)"
     line = f"{number}, {tokens}, {MODES[recalled.mode]} ({recalled.mode})."
@@ -64,7 +64,7 @@ HEAD = ("ID", "ROLE", "OUTCOME", "TOKENS", "PLACE", "VECTOR", "COSINE", "KEYWORD
 
 
 def plain_explanation(recalled: Recalled) -> str:
-    """What was given in the order of the block, then what was left out and why."""
+    """The given memories in the order of the block, then the dropped ones with the reasons."""
     return "\n".join(aligned([HEAD, *_rows(recalled)]))
 
 
@@ -92,7 +92,7 @@ def _cell(value: float | None) -> str:
 
 
 def rich_block(recalled: Recalled, *, no_color: bool) -> str:
-    """The block as it is, with coloured labels."""
+    """The block with coloured labels."""
     from rich.text import Text
 
     text = Text()
@@ -150,26 +150,29 @@ LABELS = {"current": "current", "vector": "meaning alone", "keyword": "words alo
 
 
 def plain_evaluation(variants: Sequence[Variant]) -> str:
-    """A line per way to recall, then a line per golden query with the places of what is expected."""
-    ways = [("SETTINGS", "K", "RECALL@K", "MRR", "NDCG@K", "UNWANTED"), *map(_way, variants)]
+    """A line per variant, then a line per golden query with the ranks of the expected memories."""
+    ways = [("SETTINGS", "K", "RECALL@K", "MRR", "NDCG@K", "UNWANTED"), *map(_variant_row, variants)]
     heads = [LABELS[variant.name].upper() for variant in variants]
-    queries = [(*heads, "QUERY"), *(_places(answers) for answers in zip(*(v.answers for v in variants), strict=True))]
+    queries = [
+        (*heads, "QUERY"),
+        *(_query_row(answers) for answers in zip(*(v.answers for v in variants), strict=True)),
+    ]
     return "\n".join([*aligned(ways), "", *aligned(queries)])
 
 
-def _way(variant: Variant) -> tuple[str, ...]:
+def _variant_row(variant: Variant) -> tuple[str, ...]:
     scores = variant.quality
     shown = ("-", "-", "-") if scores is None else (scores.recall, scores.reciprocal_rank, scores.ndcg)
     cells = [f"{value:.3f}" if isinstance(value, float) else value for value in shown]
     return LABELS[variant.name], str(variant.k), *cells, str(variant.unwanted)
 
 
-def _places(answers: Sequence[Answer]) -> tuple[str, ...]:
-    return *(places(answer) for answer in answers), one_line(answers[0].golden.row.query)
+def _query_row(answers: Sequence[Answer]) -> tuple[str, ...]:
+    return *(ranks_of(answer) for answer in answers), one_line(answers[0].golden.row.query)
 
 
-def places(answer: Answer) -> str:
-    """Where the expected memories are, `-` for one that is missing, `!` for one that should not be there."""
+def ranks_of(answer: Answer) -> str:
+    """The ranks of the expected memories, `-` for a missing one, `!` for an unexpected one."""
     found = list(answer.found)
     ranks = sorted(found.index(id) + 1 for id in answer.golden.expected if id in found)
     shown = [str(rank) for rank in ranks] + ["-"] * len(answer.missed)

@@ -1,4 +1,4 @@
-"""`memory export` and `memory import`: whole instances through files and pipes, with a bar while it takes."""
+"""`memory export` and `memory import`: files and pipes, with a progress bar."""
 
 import sys
 import tempfile
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from accounts.access import Scope
-from memories.cli.options import add_options, given
+from memories.cli.options import add_options, read_options
 from memories.cli.printing import progress_bar
 from memories.filters import Filters
 from memories.listing import count
@@ -21,27 +21,26 @@ from memories.transfer.uploads import format_named
 from memoryconsole.commands import FAILED, ConsoleCommand
 from memoryconsole.counting import counted
 from memoryconsole.errors import Problem
-from memoryconsole.inputs import read
 
 PART = 1024 * 1024
 
 
 def add_export_options(parser: ArgumentParser) -> None:
     parser.add_argument("--format", metavar="WORD", choices=("jsonl", "csv"), default="jsonl", help="jsonl or csv")
-    parser.add_argument("--output", metavar="FILE", default="-", help="where to; standard output unless given")
+    parser.add_argument("--output", metavar="FILE", default="-", help="where to; standard output unless values_for")
     parser.add_argument("--vectors", action="store_true", help="also the vectors, with jsonl")
     add_options(parser, Filters)
 
 
 def add_import_options(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="what to import; - reads standard input")
-    help = f"{', '.join(FORMATS)}; found out unless given"
+    help = f"{', '.join(FORMATS)}; found out unless values_for"
     parser.add_argument("--format", metavar="WORD", default="", help=help)
     parser.add_argument("--dry-run", action="store_true", help="say what would happen, and store nothing")
 
 
 def export_to_file(command: ConsoleCommand, scope: Scope, options: dict[str, Any]) -> None:
-    filters = read(Filters, given(Filters, options))
+    filters = read_options(Filters, options)
     done = 0
 
     def counting(number: int) -> None:
@@ -86,11 +85,11 @@ def _print_report(command: ConsoleCommand, report: Report, *, dry_run: bool) -> 
     for problem in report.problems:
         reasons = "; ".join(f"{field}: {why}" for field, whys in problem["errors"].items() for why in whys)
         command.complain(f"Line {problem['line']}: {reasons}")
-    command.stdout.write("\n".join(_said(report, dry_run)))
+    command.stdout.write("\n".join(_report_lines(report, dry_run)))
 
 
-def _said(report: Report, dry_run: bool) -> Iterator[str]:
-    """What came of it, a line for each thing that there is something to say about."""
+def _report_lines(report: Report, dry_run: bool) -> Iterator[str]:
+    """A line for each count that is not zero."""
     created = counted(report.created, "memory", "memories")
     yield f"{created} {'would be ' if dry_run else ''}created, read as {report.format}."
     if report.existing:
@@ -119,7 +118,7 @@ def _target(name: str) -> Iterator[Callable[[str], Any]]:
 
 @contextmanager
 def _source(name: str) -> Iterator[IO[bytes]]:
-    """A file, or what comes through a pipe: that is kept on disk first, because it may have to be read twice."""
+    """A file, or standard input, which is spooled to disk first because it may have to be read twice."""
     if name != "-":
         try:
             with Path(name).open("rb") as file:
@@ -135,7 +134,7 @@ def _source(name: str) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _bar(total: int, options: dict[str, Any]) -> Iterator[Callable[[int], None]]:
-    """On stderr, for people."""
+    """A progress bar on stderr, if that is a terminal."""
     if sys.stderr.isatty() and total:
         with progress_bar(total, no_color=options["no_color"]) as show:
             yield show

@@ -77,7 +77,7 @@ class Command(ConsoleCommand):
 
     @contextmanager
     def _progress(self, total: int, options: dict[str, Any]) -> Iterator[Callable[[int], None]]:
-        """A bar for people, lines for everybody else; both on stderr, beside the answer."""
+        """A progress bar on a terminal, or else lines; both on stderr."""
         if self.stdout.isatty() and total:
             with progress_bar(total, no_color=options["no_color"]) as show:
                 yield show

@@ -2,7 +2,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from memories.cli.recalling import WRITTEN_AS, add_settings, evaluation_json, given_settings, plain_evaluation
+from memories.cli.recalling import WRITTEN_AS, add_settings, evaluation_json, plain_evaluation, settings_in
 from memories.recall.golden import Variant, evaluate, golden_queries
 from memories.recall.request import RecallSettings
 from memoryconsole.commands import ConsoleCommand, add_json_option, open_from_shell
@@ -25,7 +25,7 @@ class Command(ConsoleCommand):
         add_json_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        changes = read(RecallSettings, given_settings(options))
+        changes = read(RecallSettings, settings_in(options))
         demanded = read(Demand, {"at_least": options["at_least"]}).at_least
         if demanded is not None and not 0 <= demanded <= 1:
             raise Invalid({"atLeast": ["Choose a value from 0 to 1."]})
@@ -40,9 +40,9 @@ class Command(ConsoleCommand):
         self._check(variants, demanded)
 
     def _check(self, variants: list[Variant], demanded: float | None) -> None:
-        """The changed settings if there are any, otherwise the current ones, must be good enough."""
+        """Fail if the changed settings, or else the current ones, are not good enough."""
         judged = next((one for one in variants if one.name == "changed"), variants[0])
-        reached = judged.quality
-        if demanded is not None and (reached is None or reached.recall < demanded):
-            shown = "unknown" if reached is None else f"{reached.recall:.3f}"
+        quality = judged.quality
+        if demanded is not None and (quality is None or quality.recall < demanded):
+            shown = "unknown" if quality is None else f"{quality.recall:.3f}"
             self.fail(f"Recall@{judged.k} of the {judged.name} settings is {shown}, less than {demanded:g}.")

@@ -10,8 +10,8 @@ from memoryconsole.counting import counted
 from memoryconsole.errors import Problem
 from memoryconsole.inputs import read
 
-# What is not said by its name, with an s for many.
-SAID = {"memories": ("memory", "memories"), "golden": ("golden query", "golden queries")}
+# Singular and plural, where they are not the name without and with an s.
+NOUNS = {"memories": ("memory", "memories"), "golden": ("golden query", "golden queries")}
 
 
 class Command(ConsoleCommand):
@@ -59,4 +59,4 @@ def _lines(done: Forgotten) -> list[str]:
 
 
 def _counted(counts: dict[str, int]) -> list[str]:
-    return [counted(n, *SAID.get(kind, (kind.removesuffix("s"), kind))) for kind, n in counts.items() if n]
+    return [counted(n, *NOUNS.get(kind, (kind.removesuffix("s"), kind))) for kind, n in counts.items() if n]

@@ -13,7 +13,7 @@ class Command(ConsoleCommand):
 
     def handle(self, *args: Any, instance: str, **options: Any) -> None:
         open_from_shell(instance)
-        # Not before the instance is known to be there: it takes a second.
+        # Imported after the instance was found, because the import takes a second.
         from memories.mcp import stdio
 
         stdio.serve(instance)

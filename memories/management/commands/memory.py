@@ -9,8 +9,8 @@ from django.core.management.base import CommandParser
 
 from accounts.access import Scope
 from memories.cli import printing, recalling, transfer
-from memories.cli.options import Paging, Searching, add_options, given, written_as
-from memories.cli.recalling import add_settings, given_settings
+from memories.cli.options import Paging, Searching, add_options, option_names, read_options, values_for
+from memories.cli.recalling import add_settings, settings_in
 from memories.deletion import Receipt, delete_matching, delete_memories
 from memories.draft import MemoryDraft
 from memories.filters import Filters
@@ -98,8 +98,8 @@ class Command(ConsoleCommand):
         run[action](scope, options)
 
     def add(self, scope: Scope, options: dict[str, Any]) -> None:
-        self.written_as = {**written_as(MemoryDraft), "category": "CATEGORY", "content": "TEXT"}
-        fields = {"source": "manual", **given(MemoryDraft, options)}
+        self.written_as = {**option_names(MemoryDraft), "category": "CATEGORY", "content": "TEXT"}
+        fields = {"source": "manual", **values_for(MemoryDraft, options)}
         if fields["content"] == "-":
             fields["content"] = self._standard_input()
         try:
@@ -129,7 +129,7 @@ class Command(ConsoleCommand):
             raise Invalid({"content": ["This is not valid UTF-8."]}) from None
 
     def _taken(self, conflict: Conflict) -> Conflict:
-        """Says who holds the key, and names our option instead of the API's field."""
+        """The same conflict with the name of our option; prints the memory that has the key."""
         holder: Memory | None = conflict.extra.get("memory")
         if holder is None:
             return conflict
@@ -139,18 +139,17 @@ class Command(ConsoleCommand):
         return Conflict(f"The key “{holder.key}” is taken. {why}", code=conflict.code)
 
     def list(self, scope: Scope, options: dict[str, Any]) -> None:
-        paging = read(Paging, given(Paging, options))
-        filters = read(Filters, given(Filters, options))
+        paging = read_options(Paging, options)
+        filters = read_options(Filters, options)
         found = list_from(scope, filters, limit=paging.limit, offset=paging.offset, cursor=paging.cursor)
         if options["json"]:
             self.print_json(listing_json(found, scope.instance.slug, limit=paging.limit, offset=paging.offset))
             return
         if found.memories:
             self._print_list(found.memories, options)
-        self.complain(self._where_we_are(len(found.memories), found.total, paging, scope))
+        self.complain(self._position(len(found.memories), found.total, paging, scope))
 
-    def _where_we_are(self, shown: int, total: int, paging: Paging, scope: Scope) -> str:
-        """On stderr, so that what is on stdout is memories only."""
+    def _position(self, shown: int, total: int, paging: Paging, scope: Scope) -> str:
         if not total:
             return f"Nothing in {scope.instance.slug} matches."
         line = f"{shown} of {counted(total, 'memory', 'memories')} in {scope.instance.slug}."
@@ -160,8 +159,8 @@ class Command(ConsoleCommand):
     def search(self, scope: Scope, options: dict[str, Any]) -> None:
         self.written_as = {"query": "QUERY"}
         text = " ".join(options["query"])
-        how = read(Searching, given(Searching, options))
-        filters = read(Filters, given(Filters, options))
+        how = read_options(Searching, options)
+        filters = read_options(Filters, options)
         if read_query(text).is_empty:
             raise Invalid({"query": ["Say what to look for."]})
         found = search(scope, text, filters, mode=how.mode, limit=how.limit, offset=how.offset)
@@ -182,9 +181,9 @@ class Command(ConsoleCommand):
 
     def recall(self, scope: Scope, options: dict[str, Any]) -> None:
         self.written_as = {**recalling.WRITTEN_AS, "query": "QUERY", "user_id": "--user"}
-        asked = {"query": " ".join(options["query"]), "user_id": options["user_id"] or ""}
-        filters = read(Filters, given(Filters, options))
-        request = read(RecallRequest, {**asked, **given_settings(options), "filter": filters})
+        question = {"query": " ".join(options["query"]), "user_id": options["user_id"] or ""}
+        filters = read_options(Filters, options)
+        request = read(RecallRequest, {**question, **settings_in(options), "filter": filters})
         recalled = recall(scope, request, log=options["log"])
         if options["json"]:
             self.print_json(recall_json(recalled, scope.instance.slug, explain=options["explain"]))
@@ -193,7 +192,7 @@ class Command(ConsoleCommand):
         self.complain(*recalling.about_recall(recalled))
 
     def _print_recall(self, recalled: Recalled, options: dict[str, Any]) -> None:
-        """Elsewhere than on a terminal the block as it is, byte for byte."""
+        """Without a terminal, the block is printed exactly as it is."""
         no_color = options["no_color"]
         if self.stdout.isatty():
             self.stdout.write(recalling.rich_block(recalled, no_color=no_color))
@@ -214,7 +213,7 @@ class Command(ConsoleCommand):
             self.stdout.write(printing.plain_memory(memory))
 
     def delete(self, scope: Scope, options: dict[str, Any]) -> None:
-        filters = read(Filters, given(Filters, options))
+        filters = read_options(Filters, options)
         self._check_choice(filters, options)
         receipt = self._delete_ids(scope, options) if options["ids"] else self._delete_matching(scope, filters, options)
         if options["json"]:
@@ -223,7 +222,7 @@ class Command(ConsoleCommand):
             self.stdout.write(printing.receipt_line(receipt))
 
     def _check_choice(self, filters: Filters, options: dict[str, Any]) -> None:
-        # This one widens: alone it would stand for everything there is.
+        # This filter widens the result: alone, it would match everything.
         narrowed = bool(filters.narrowing().keys() - {"includeSuperseded"})
         if [bool(options["ids"]), narrowed, options["all"]].count(True) != 1:
             raise Problem("Say which memories to delete: their ids, or filters, or --all.")
@@ -270,7 +269,7 @@ MODES = {"hybrid": "by words and meaning", "keyword": "by words", "vector": "by 
 
 
 def _about_search(scope: Scope, found: Results, how: Searching) -> list[str]:
-    """How many there are, how they were looked for, and why not otherwise."""
+    """How many hits, how they were found, and why the search was not as asked."""
     instance = scope.instance.slug
     lines = [f"Nowhere: “{word}”. Looked for “{other}” instead." for word, other in found.corrected.items()]
     if found.total:
