@@ -1,4 +1,4 @@
-"""What the frame around every page shows: the instance picker and the navigation."""
+"""The context processor for the frame of every page: the instance picker and the navigation."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -55,17 +55,17 @@ def console(request: HttpRequest) -> dict[str, Any]:
         "instances": instances,
         "instance": instance,
         "picked_id": instance.id if instance else user.last_instance_id,
-        "picker_path": _same_page(request) if instance else "/memory",
+        "picker_path": _picker_path(request) if instance else "/memory",
         "navigation": links,
         "section": section or Link(name, "", "", "/memory"),
         "theme": theme if theme in {"light", "dark"} else "",
     }
 
 
-def _same_page(request: HttpRequest) -> str:
-    """Where the picker leads: to the same page of another instance; from a page about one thing to its list."""
+def _picker_path(request: HttpRequest) -> str:
+    """The same page, for another instance. A page about one row leads to its list, because no other instance has it."""
     name, match = request.path.split("/")[1], request.resolver_match
     if name == "instances":
         return "/instances/settings"
-    is_everywhere = request.method == "GET" and match is not None and not match.kwargs
-    return request.path if is_everywhere else f"/{name}"
+    is_in_every_instance = request.method == "GET" and match is not None and not match.kwargs
+    return request.path if is_in_every_instance else f"/{name}"

@@ -1,4 +1,4 @@
-"""The log of what happened to accounts, keys and whole instances."""
+"""The audit log of users, API keys and whole instances."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The forms of sign-in, users and API keys. They show and collect; `accounts.people` and `accounts.keys` decide."""
+"""The forms of sign-in, users and API keys. The rules are in `accounts.people` and `accounts.keys`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ EXPIRIES = [("", "Never"), ("30", "In 30 days"), ("90", "In 90 days"), ("365", "
 
 
 class SignInForm(AuthenticationForm):
-    # Django's own field lets longer names through to the log of failures, which cannot hold them.
+    # Django's own field accepts longer names, which do not fit into the columns of django-axes.
     username = UsernameField(max_length=150, widget=forms.TextInput(attrs={"autofocus": True}))
     error_messages = {
         "invalid_login": "The name or the password is wrong.",
@@ -80,7 +80,7 @@ class MembershipRow:
 
 
 class MembershipsForm(forms.Form):
-    """Which instances a person may open: a table of boxes, one row for each instance."""
+    """The memberships of a user: a table of checkboxes, one row for each instance."""
 
     members = forms.MultipleChoiceField(label="Instances", required=False)
     read_team = forms.MultipleChoiceField(required=False)
@@ -112,16 +112,20 @@ class MembershipsForm(forms.Form):
         ]
 
     def clean(self) -> None:
-        """What was ticked and would not count is said; what is ticked still of a membership that ends goes with it."""
-        idle: set[str] = set()
+        """Refuse a right that was ticked without a membership, because it would have no effect.
+
+        A right that was ticked before is no error: it is removed together with the membership.
+        """
+        without_effect: set[str] = set()
+        members = self.cleaned_data.get("members", [])
         for name in ("read_team", "read_org"):
-            idle |= {*self.cleaned_data.get(name, [])} - {*self.cleaned_data.get("members", []), *self.initial[name]}
-        if idle:
+            without_effect |= {*self.cleaned_data.get(name, [])} - {*members, *self.initial[name]}
+        if without_effect:
             reason = "Only a member of {} reads further there: tick “Member” too, or untick the rest of the row."
-            self.add_error("members", reason.format(" and ".join(sorted(idle))))
+            self.add_error("members", reason.format(" and ".join(sorted(without_effect))))
 
     def grants(self) -> list[Grant]:
-        """Reading further counts only where the person is a member."""
+        """One for each membership; rights that are ticked without one are ignored."""
         chosen = self.cleaned_data
         return [
             Grant(each, each.slug in chosen["read_team"], each.slug in chosen["read_org"])

@@ -1,4 +1,4 @@
-"""Work the worker does on accounts, on a schedule."""
+"""Periodic jobs about sign-ins."""
 
 from datetime import timedelta
 
@@ -7,15 +7,15 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 from procrastinate.contrib.django import app
 
-# Far longer than anybody is locked out.
+# Much longer than a lockout lasts.
 KEEP_SIGN_INS = timedelta(days=1)
 
 
 @app.periodic(cron="29 * * * *")
 @app.task(name="forget_sign_ins", queueing_lock="forget_sign_ins")
 def forget_sign_ins(timestamp: int) -> None:
-    """Sessions that have ended, and who tried to sign in from where: nobody else removes them."""
+    """Delete expired sessions and old attempts to sign in; neither Django nor django-axes does it."""
     now = timezone.now()
     Session.objects.filter(expire_date__lte=now).delete()
-    for signs in (AccessAttempt, AccessLog):
-        signs.objects.filter(attempt_time__lt=now - KEEP_SIGN_INS).delete()
+    for model in (AccessAttempt, AccessLog):
+        model.objects.filter(attempt_time__lt=now - KEEP_SIGN_INS).delete()

@@ -1,4 +1,4 @@
-"""Who: people who sign in, the instances they may open, and the keys programs use."""
+"""Users, the instances they may open, and the API keys of programs."""
 
 from typing import Any, ClassVar
 
@@ -83,7 +83,7 @@ class ApiKey(models.Model):
 
 
 class AccountEvent(models.Model):
-    """What was done to users, keys and whole instances: names and counts, never a memory's text."""
+    """An entry of the audit log of users, keys and whole instances: names and counts, never a memory's text."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     action = models.CharField(max_length=40)

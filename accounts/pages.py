@@ -1,4 +1,4 @@
-"""What every page of the console shares: who is signed in, and which instance the page is about."""
+"""What all views of the console share: the user, the instance, parameters and HTMX fragments."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -21,18 +21,18 @@ from memoryconsole.ids import parse_id
 from memoryconsole.inputs import whole_number
 
 P = ParamSpec("P")
-# How many rows a long list has on a page; the first unless something else is chosen.
+# How many rows a page of a long list may have; the first is the default.
 SIZES = (25, 50, 100)
 
 
 class VisitorRequest(HttpRequest):
-    """A request of anybody."""
+    """A request, with or without a signed-in user."""
 
     htmx: HtmxDetails
 
 
 class ConsoleRequest(VisitorRequest):
-    """A request of somebody who is signed in."""
+    """A request of a signed-in user."""
 
     user: User
     scope: Scope
@@ -43,7 +43,7 @@ def actor_of(request: ConsoleRequest) -> Actor:
 
 
 def wants_fragment(request: ConsoleRequest) -> bool:
-    """HTMX asks for the part it replaces; going back and boosted links need the whole page."""
+    """Whether HTMX asks for a part of the page. Boosted links and the back button need the whole page."""
     return bool(request.htmx) and not request.htmx.boosted and not request.htmx.history_restore_request
 
 
@@ -55,7 +55,7 @@ def render_part(request: ConsoleRequest, template: str, part: str, context: dict
 
 
 def render_question(request: ConsoleRequest, template: str, context: dict[str, Any]) -> HttpResponse:
-    """What is asked about a row before it is decided, in the dialog; if that fails the row stays, to be asked again."""
+    """A question about a row, shown in a dialog. If its form fails it is shown there again, and the row stays."""
     response = render_part(request, template, "question", context)
     if request.method == "POST":
         response["HX-Retarget"], response["HX-Reswap"] = "#dialog", "innerHTML"
@@ -63,7 +63,7 @@ def render_question(request: ConsoleRequest, template: str, context: dict[str, A
 
 
 def without(query: QueryDict, *names: str) -> QueryDict:
-    """What an address asks for, but for these."""
+    """A copy of the query without these parameters."""
     kept = query.copy()
     for name in names:
         kept.pop(name, None)
@@ -71,7 +71,7 @@ def without(query: QueryDict, *names: str) -> QueryDict:
 
 
 def posted(request: HttpRequest) -> QueryDict | None:
-    """What a form is filled with: what was sent, or nothing where the page only shows it."""
+    """The data to bind a form to: what was posted, or None for a form that is only shown."""
     return request.POST if request.method == "POST" else None
 
 
@@ -81,7 +81,7 @@ def page_number(request: ConsoleRequest) -> int:
 
 
 def told_page_number(request: ConsoleRequest) -> int:
-    """The same, and the reader is told when it is none."""
+    """The page number, with a message to the reader if it is not a number."""
     number = whole_number(request.GET.get("page", "1"))
     if number is None:
         messages.warning(request, "That is not a page number; this is page 1.")
@@ -89,7 +89,7 @@ def told_page_number(request: ConsoleRequest) -> int:
 
 
 def told_page_size(request: ConsoleRequest, things: str) -> int:
-    """How many of these things a page is to have; the reader is told when it cannot have so many."""
+    """The page size, with a message to the reader if it is not one of `SIZES`."""
     size = request.GET.get("size", str(SIZES[0]))
     if size in map(str, SIZES):
         return int(size)
@@ -103,7 +103,7 @@ def tell_of_other_page(request: ConsoleRequest, asked: int, shown: int) -> None:
 
 
 def seen_in(request: ConsoleRequest) -> datetime | None:
-    """When what a form changes was last written, as its page showed it; None when the form does not say."""
+    """When the edited row was last saved, as far as the form's page knew; None if the form does not say."""
     try:
         return datetime.fromisoformat(request.POST.get("seen", ""))
     except ValueError:
@@ -111,7 +111,7 @@ def seen_in(request: ConsoleRequest) -> datetime | None:
 
 
 def ticked(request: ConsoleRequest) -> list[UUID]:
-    """The ids of the rows that were ticked; the boxes have no others, so one that is none comes from nowhere."""
+    """The ids of the ticked rows. Our checkboxes hold only valid ids, so any other is a 404."""
     ids = [parse_id(raw) for raw in request.POST.getlist("ids")]
     if None in ids:
         raise NotFound
@@ -121,7 +121,7 @@ def ticked(request: ConsoleRequest) -> list[UUID]:
 def about_instance(
     view: Callable[Concatenate[ConsoleRequest, Scope, P], HttpResponseBase],
 ) -> Callable[Concatenate[ConsoleRequest, P], HttpResponseBase]:
-    """The page is about the instance in its URL; a page opened without one goes to the last one the reader used."""
+    """Open the instance that the URL names; without a name redirect to the one the reader used last."""
 
     @wraps(view)
     def with_scope(request: ConsoleRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:

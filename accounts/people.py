@@ -1,4 +1,4 @@
-"""The people who sign in: making them, what they may do, and their passwords."""
+"""Creating and changing users, their memberships and passwords."""
 
 import secrets
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from instances.models import Instance
 from memoryconsole.errors import Invalid
 from memoryconsole.finding import find_among
 
-# Letters that look like nothing else, as syllables: 75 ** 10 passwords, and each can be read out over the phone.
+# Syllables of letters that nobody confuses: 75 ** 10 passwords, each easy to read out over the phone.
 CONSONANTS = "bdfghjkmnprstvz"
 VOWELS = "aeiou"
 GROUPS = 5
@@ -25,7 +25,7 @@ GROUPS = 5
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """One instance a person may open, and how far beyond it they may read."""
+    """A membership to be: an instance, and how far beyond it the user may read."""
 
     instance: Instance
     read_team: bool = False
@@ -34,7 +34,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class WithPassword:
-    """A person and the password made for them, which cannot be read again later; empty when they were given one."""
+    """A user, and the password that was generated for them, which cannot be read later; empty if one was chosen."""
 
     user: User
     generated: str
@@ -60,10 +60,9 @@ def create_person(
     actor: Actor, *, username: str, password: str = "", is_superadmin: bool = False, grants: Sequence[Grant] = ()
 ) -> WithPassword:
     require_superadmin(actor)
-    generated = "" if password else readable_password()
     user = User(username=User.normalize_username(username), is_superadmin=is_superadmin)
-    _check({**_wrong_name(user), **_wrong_password(user, password)})
-    user.set_password(password or generated)
+    _refuse({**_name_errors(user), **_password_errors(user, password)})
+    generated = _set_or_generate(user, password)
     try:
         with transaction.atomic():
             user.save(force_insert=True)
@@ -98,33 +97,32 @@ def change_person(
 
 @transaction.atomic
 def reset_password(actor: Actor, raw_id: object, *, password: str = "") -> WithPassword:
-    """A new password, which can be used at once; whoever is signed in with the old one is signed out."""
+    """Set a new password, or generate one. It ends all sessions of the user and lifts a lockout."""
     user = find_person(actor, raw_id)
-    _check(_wrong_password(user, password))
-    generated = "" if password else readable_password()
-    user.set_password(password or generated)
+    _refuse(_password_errors(user, password))
+    generated = _set_or_generate(user, password)
     user.save(update_fields=["password"])
-    let_in_again(actor, user.username)
+    finish_reset(actor, user.username)
     return WithPassword(user, generated)
 
 
 @transaction.atomic
-def let_in_again(actor: Actor, username: str) -> None:
-    """Somebody who was given a new password does not wait because of the wrong ones before."""
+def finish_reset(actor: Actor, username: str) -> None:
+    """After somebody else has set a user's password: lift the lockout, and log it."""
     lift_lock(username=username)
     record_event(actor, "password reset", username)
 
 
 @transaction.atomic
 def change_own_password(user: User, *, password: str) -> None:
-    _check(_wrong_password(user, password))
+    _refuse(_password_errors(user, password))
     user.set_password(password)
     user.save(update_fields=["password"])
     record_event(actor_of_user(user), "password changed", user.username)
 
 
 def _check_superadmin_left(actor: Actor, user: User, *, stays: bool) -> None:
-    # Locked together, so that two superadmins cannot remove each other at the same moment.
+    # All are locked, so that two superadmins cannot remove each other at the same moment.
     active = User.objects.select_for_update().filter(is_superadmin=True, is_active=True).order_by("id")
     others = [each for each in active if each.pk != user.pk]
     if stays:
@@ -135,12 +133,12 @@ def _check_superadmin_left(actor: Actor, user: User, *, stays: bool) -> None:
         raise Invalid({"isSuperadmin": ["This is the last superadmin who can sign in."]})
 
 
-def _check(wrong: dict[str, list[str]]) -> None:
-    if wrong:
-        raise Invalid(wrong)
+def _refuse(errors: dict[str, list[str]]) -> None:
+    if errors:
+        raise Invalid(errors)
 
 
-def _wrong_name(user: User) -> dict[str, list[str]]:
+def _name_errors(user: User) -> dict[str, list[str]]:
     try:
         User._meta.get_field("username").clean(user.username, user)
         user.validate_unique()
@@ -149,8 +147,8 @@ def _wrong_name(user: User) -> dict[str, list[str]]:
     return {}
 
 
-def _wrong_password(user: User, password: str) -> dict[str, list[str]]:
-    """An empty one is made by us, and is good."""
+def _password_errors(user: User, password: str) -> dict[str, list[str]]:
+    """None for an empty password: it means that one is to be generated."""
     try:
         if password:
             validate_password(password, user)
@@ -164,6 +162,13 @@ def _set_grants(user: User, grants: Sequence[Grant]) -> None:
     for grant in grants:
         reach = {"read_team": grant.read_team, "read_org": grant.read_org}
         Membership.objects.update_or_create(user=user, instance=grant.instance, defaults=reach)
+
+
+def _set_or_generate(user: User, password: str) -> str:
+    """Set the password; if it is empty, set a generated one and return that."""
+    generated = "" if password else readable_password()
+    user.set_password(password or generated)
+    return generated
 
 
 def readable_password() -> str:

@@ -1,6 +1,6 @@
-"""A ceiling on one caller's requests, so that a runaway loop cannot starve everybody else.
+"""A limit on each caller's requests, so that a program in an endless loop cannot starve everybody else.
 
-Counted in the web process: `up` runs one. Behind several, each allows its own share of the limit.
+Each web process counts for itself; `up` runs only one.
 """
 
 import threading
@@ -22,7 +22,7 @@ _minute = 0
 
 
 def allow(caller: object, most: int) -> bool:
-    """Count this, and say whether it is within what the caller may do in a minute."""
+    """Count a request of this caller; False if there were more than `most` in this minute."""
     global _minute
     minute = int(time.time() // 60)
     with _lock:

@@ -1,4 +1,4 @@
-"""/keys: the keys programs use."""
+"""/keys: the API keys."""
 
 from uuid import UUID
 
@@ -48,9 +48,9 @@ def key_new(request: ConsoleRequest) -> HttpResponse:
             messages.warning(request, f"{problem.detail} If you have not copied it, revoke it and make another one.")
             return redirect("/keys")
         else:
-            # In this answer and nowhere else: not in a URL, a message or the session.
+            # The key is in this response and nowhere else: not in a URL, a message or the session.
             return render(request, "accounts/key_shown.html", {"key": key, "whole": whole})
-    # The form carries the id of the key to be, so that sending it again makes no second one.
+    # The form has the id of the new key, so that sending it twice does not make two keys.
     return render(request, "accounts/key_new.html", {"form": form, "id": uuid7()})
 
 

@@ -33,6 +33,7 @@ def sign_in(request: VisitorRequest) -> HttpResponse:
     if request.user.is_authenticated:
         return redirect(next_url)
     if request.htmx:
+        # The page asks for hints by itself; they must not take the reader away from it.
         return HttpResponse(status=204) if "X-Hint" in request.headers else _whole_page(request.htmx, next_url)
     form = SignInForm(request, posted(request))
     if request.method == "POST" and form.is_valid():
@@ -48,7 +49,7 @@ def sign_out(request: ConsoleRequest) -> HttpResponse:
 
 
 def locked_out(request: HttpRequest, _response: HttpResponse, _credentials: dict[str, Any]) -> HttpResponse:
-    """What django-axes answers after too many failures. Every further attempt starts the wait again."""
+    """The response of django-axes after too many failures. Every further attempt starts the wait again."""
     wait = timedelta(hours=settings.AXES_COOLOFF_TIME)
     context = {"again_at": timezone.now() + wait, "minutes": round(wait.total_seconds() / 60)}
     response = render(request, "accounts/locked_out.html", context, status=429)
@@ -83,9 +84,10 @@ def _next_url(request: HttpRequest) -> str:
 
 
 def _whole_page(htmx: HtmxDetails, asked: str) -> HttpResponse:
-    """The session ended while a page was open: the form belongs in the window, not in the part that was asked for.
+    """Show the form in the whole window, not in the fragment that HTMX asked for: the session ended in an open page.
 
-    Afterwards the page goes on with what it asked of itself, such as the search being typed.
+    After signing in the reader is back on that page. If the fragment was the page's own, such as the search being
+    typed, its query is kept.
     """
     page = htmx.current_url_abs_path or "/memory"
     next_url = asked if asked.partition("?")[0] == page.partition("?")[0] else page

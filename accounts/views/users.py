@@ -1,4 +1,4 @@
-"""/users: who may sign in, and what they may open. For superadmins."""
+"""/users: users and their memberships, for superadmins."""
 
 from uuid import UUID
 
