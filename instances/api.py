@@ -1,4 +1,4 @@
-"""`/api/v1/instances`: the assistants, their settings and what is wrong with them."""
+"""`/api/v1/instances`: the instances, their settings and warnings."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -112,6 +112,6 @@ class OneInstance(Endpoint):
 
 
 def with_team(instance: Instance) -> Instance:
-    """Team and organisation in one statement."""
+    """Load the team and its organisation with one query."""
     instance.team = Team.objects.select_related("organisation").get(pk=instance.team_id)
     return instance

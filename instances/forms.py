@@ -1,4 +1,4 @@
-"""The forms of instances. They show and collect; `instances.store` decides what is allowed."""
+"""The forms of instances. The rules are in `instances.store`."""
 
 import json
 from typing import Any, cast
@@ -43,14 +43,15 @@ class NewInstanceForm(forms.Form):
         return read(InstanceDraft, {**given, "slug": given.get("slug", slug)})
 
 
-def _number(name: str, label: str, says: str) -> forms.Field:
-    """A number as the model defines it, with its limits and its default in the help."""
+def _number(name: str, label: str, help_text: str) -> forms.Field:
+    """A field for a numeric column, with the column's limits and default in its help text."""
     column = cast("models.Field[float, float]", Instance._meta.get_field(name))
     low, high = bounds_of(name)
     is_float = isinstance(column, models.FloatField)
     widget = forms.NumberInput(attrs={"min": low, "max": high, "step": 0.01 if is_float else 1})
     kind = forms.FloatField if is_float else forms.IntegerField
-    return kind(label=label, widget=widget, help_text=f"{says} {low:,} to {high:,}; the default is {column.default:,}.")
+    limits = f"{low:,} to {high:,}; the default is {column.default:,}."
+    return kind(label=label, widget=widget, help_text=f"{help_text} {limits}")
 
 
 class SettingsForm(forms.Form):
@@ -171,16 +172,16 @@ class SettingsForm(forms.Form):
         return [self[name] for name in self.RECALL]
 
     def changes(self) -> InstanceChanges:
-        """Only what differs from what was shown, so that a save does not undo somebody else's change meanwhile."""
+        """Only what was changed on the page, so that saving it does not undo what somebody else changed meanwhile."""
         return read(InstanceChanges, {name: self.cleaned_data[name] for name in self.changed_data})
 
     def as_typed(self) -> dict[str, Any]:
-        """What was typed into the fields, for a form that has not been judged yet; a key is not sent back."""
+        """The changed fields as they were typed, valid or not, to fill another form with. A key is not sent back."""
         return {name: self[name].value() for name in self.changed_data if name != "openai_key"}
 
 
 def _shown(data: QueryDict | None) -> dict[str, Any]:
-    """What stood in the fields when the page was made, which comes back with them."""
+    """The values the page was rendered with, which the form sends back in a hidden field."""
     try:
         shown = json.loads(data.get("shown", "{}") if data else "{}")
     except ValueError:

@@ -1,10 +1,11 @@
-"""The instances somebody may open, and what is in them."""
+"""The list of instances, and how much is in each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Aggregate, Count, Q, QuerySet, Sum
 from django.utils.text import slugify
 
 from accounts.access import Actor, Scope, instances_of
@@ -31,22 +32,25 @@ def list_instances(actor: Actor) -> list[InstanceRow]:
 
 
 def _memories_in(actor: Actor, instances: Sequence[Instance]) -> dict[UUID, int]:
-    """From the counters; private memories of others are not counted for those who may not read them.
+    """How many memories the actor may list in each instance, by its id.
 
-    What has expired is in the counters until it is purged.
+    The counters include expired memories until they are purged, so those are subtracted. They count private memories
+    apart, so for anybody but a superadmin only their own are added.
     """
-    sums = MemoryCount.objects.filter(instance__in=instances)
-    gone = Memory.objects.filter(LISTED, IS_EXPIRED, instance__in=instances)
+    counters = MemoryCount.objects.filter(instance__in=instances)
+    expired = Memory.objects.filter(LISTED, IS_EXPIRED, instance__in=instances)
+    own: dict[UUID, int] = {}
     if not actor.is_superadmin:
-        sums = sums.filter(private=False)
-        gone = gone.filter(~Q(visibility=Visibility.PRIVATE) | Q(owner=actor.name))
-    expired = dict(gone.order_by().values_list("instance_id").annotate(Count("id")))
-    counts = dict(sums.order_by().values_list("instance_id").annotate(Sum("delta")))
-    if not actor.is_superadmin:
-        own = Memory.objects.filter(LISTED, IS_PRIVATE, instance__in=instances, owner=actor.name)
-        for id, n in own.order_by().values_list("instance_id").annotate(Count("id")):
-            counts[id] = counts.get(id, 0) + n
-    return {id: n - expired.get(id, 0) for id, n in counts.items()}
+        counters = counters.filter(private=False)
+        expired = expired.filter(~Q(visibility=Visibility.PRIVATE) | Q(owner=actor.name))
+        private = Memory.objects.filter(LISTED, IS_PRIVATE, instance__in=instances, owner=actor.name)
+        own = _per_instance(private, Count("id"))
+    counted, gone = _per_instance(counters, Sum("delta")), _per_instance(expired, Count("id"))
+    return {id: counted.get(id, 0) + own.get(id, 0) - gone.get(id, 0) for id in counted.keys() | own.keys()}
+
+
+def _per_instance(rows: QuerySet[Any], total: Aggregate) -> dict[UUID, int]:
+    return dict(rows.order_by().values_list("instance_id").annotate(total))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class Contents:
 
 
 def contents_of(scope: Scope) -> Contents:
-    """What goes when the instance goes, also what no list shows."""
+    """What is deleted with the instance, including what no list shows."""
     return Contents(
         Memory.objects.filter(instance=scope.instance).count(),
         Conversation.objects.filter(instance=scope.instance).count(),
@@ -68,7 +72,7 @@ def demo_instances() -> list[Instance]:
 
 
 def free_slug(name: str) -> str:
-    """A slug made from the name that no instance has yet; empty when nothing in the name can be in a slug."""
+    """An unused slug made from the name; empty if no character of the name can be in a slug."""
     base = slugify(name)[:60].strip("-_").replace("_", "-")
     if not base:
         return ""

@@ -1,4 +1,4 @@
-"""The assistants. An instance is the isolation boundary; its slug is the public `instanceId`."""
+"""Instances: one per assistant. An instance is the isolation boundary; its slug is the public `instanceId`."""
 
 from typing import Any
 
@@ -66,11 +66,11 @@ class Instance(models.Model):
     memory_enabled = models.BooleanField(default=True)
     language = models.CharField(max_length=63, default="english")
     embedder = models.CharField(max_length=16, choices=Embedder.choices, default=Embedder.OPENAI)
-    # The model behind the vectors that search uses now, and which generation of them that is.
+    # The model and the generation of the vectors that search uses now.
     embedding_model = models.CharField(max_length=100, blank=True, default="")
     embedding_generation = models.SmallIntegerField(default=1)
-    # The generation that has a vector index of its own, 0 for none; up to which chunk; how many numbers of each vector;
-    # and how many of the nearest the index is asked for, 0 if it finds too little to be used.
+    # The vector index of this instance, if it is large: of which generation (0 for no index), up to which chunk, and of
+    # how many dimensions. The depth is how many candidates a search asks it for, 0 if it finds too few to be used.
     indexed_generation = models.SmallIntegerField(default=0)
     indexed_up_to = models.UUIDField(null=True, blank=True)
     indexed_dimensions = models.PositiveSmallIntegerField(default=0)
@@ -106,12 +106,12 @@ class Instance(models.Model):
 
     @property
     def has_unreadable_key(self) -> bool:
-        """Stored under an encryption key that this server does not have."""
+        """Whether the key was encrypted with an encryption key that this server does not have."""
         return bool(self.openai_key_last4) and not self.openai_key
 
 
 def bounds_of(setting: str) -> tuple[float, float]:
-    """The least and the most a setting may be."""
+    """The smallest and the largest value of a setting."""
     column: Any = Instance._meta.get_field(setting)
     low = next(v.limit_value for v in column.validators if isinstance(v, MinValueValidator))
     high = next(v.limit_value for v in column.validators if isinstance(v, MaxValueValidator))

@@ -1,4 +1,4 @@
-"""Which API reaches an instance: its own OpenAI key first, then the server's Azure, then the server's OpenAI key."""
+"""Which API an instance uses: its own OpenAI key first, then the server's Azure, then the server's OpenAI key."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -21,11 +21,11 @@ class Provider:
 
     @property
     def chat_model(self) -> str:
-        """The fast tier, which extracts and summarises; empty when the server names no Azure deployment for it."""
+        """The model that extracts and summarises; empty if the server names no Azure deployment for it."""
         return settings.AZURE_OPENAI_CHAT_DEPLOYMENT if self.kind == "azure" else settings.FAST_MODEL
 
     def client(self, *, timeout: float) -> "OpenAI":
-        """It asks once: callers try again as they see fit. Imported late: the library takes a second to load."""
+        """A client without retries; callers have their own. It is imported late, because it takes a second to load."""
         from openai import AzureOpenAI, OpenAI
 
         if self.kind == "azure":
@@ -51,7 +51,7 @@ def provider_for(instance: Instance) -> Provider | None:
 
 
 def why_key_fails(key: str) -> str:
-    """Ask the API with this key; empty when it answers, otherwise what to tell the person who entered it."""
+    """Try the key; an empty string if it works, or the reason for the person who entered it."""
     import openai
 
     try:

@@ -1,4 +1,4 @@
-"""Making, changing and deleting instances."""
+"""Creating, changing and deleting instances."""
 
 import unicodedata
 from dataclasses import asdict
@@ -24,11 +24,12 @@ from memoryconsole.inputs import Fraction, Input, Number, Perhaps, Text, never_n
 Label = Annotated[Text, StringConstraints(min_length=1, max_length=100)]
 Key = Annotated[Text, StringConstraints(max_length=500)]
 LONGEST_SLUG = 64
+SHORTEST_KEY = 12
 NOT_A_KEY = "This does not look like an API key."
 
 
 def _with_bounds(schema: dict[str, Any]) -> None:
-    """Describe the bounds of numbers, which are the columns' own and looked at when these are written."""
+    """Add the columns' limits to the schema: numbers are checked by the columns, not by this model."""
     for name, field in schema["properties"].items():
         for choice in field.get("anyOf", ()):
             if choice.get("type") in ("integer", "number"):
@@ -36,7 +37,7 @@ def _with_bounds(schema: dict[str, Any]) -> None:
 
 
 class InstanceSettings(Input):
-    """What can be said about an instance."""
+    """The settings of an instance."""
 
     model_config = ConfigDict(json_schema_extra=_with_bounds)
 
@@ -61,7 +62,7 @@ class InstanceSettings(Input):
     recall_log_days: Number | None = None
 
 
-# Every instance has these: they may be changed, but not be taken away.
+# These can be changed but not removed.
 NEVER_NULL = InstanceSettings.model_fields.keys() - {"openai_key"}
 
 
@@ -101,14 +102,14 @@ def change_instance(scope: Scope, changes: InstanceChanges) -> Instance:
     instance = scope.instance
     language = instance.language
     with transaction.atomic():
-        moved = changes.team is not None or changes.organisation is not None
-        if moved:
+        is_moved = changes.team is not None or changes.organisation is not None
+        if is_moved:
             require_instance_admin(scope.actor)
             organisation = changes.organisation or instance.team.organisation.name
             instance.team = team_named(changes.team or instance.team.name, organisation)
         changed = _apply(instance, changes)
-        # Only these: the worker keeps its own notes in the same row.
-        instance.save(update_fields=[*changed, *(["team"] if moved else []), "updated_at"])
+        # Only these columns, because the worker changes others of the same row.
+        instance.save(update_fields=[*changed, *(["team"] if is_moved else []), "updated_at"])
         if changed & {"embedder", "openai_key"}:
             embed_anew(scope)
         if instance.language != language:
@@ -118,18 +119,18 @@ def change_instance(scope: Scope, changes: InstanceChanges) -> Instance:
 
 
 def delete_instance(scope: Scope) -> dict[str, int]:
-    """The instance with everything in it; the answer is what went."""
+    """Delete the instance with everything in it, and return the counts of what was deleted."""
     require_superadmin(scope.actor)
     instance = scope.instance
     with transaction.atomic():
-        # Whoever is writing into it is done before, and whoever comes later finds it gone.
+        # Waits for whoever is writing into it; whoever comes later finds it gone.
         if not Instance.objects.select_for_update().filter(pk=instance.pk).exists():
             raise NotFound
         counts = asdict(contents_of(scope))
         paths = files_of(scope)
         transaction.on_commit(lambda: remove_files(paths))
         with connection.cursor() as cursor:
-            # Memories first: their deletion is still counted, and the counters go with the instance.
+            # Memories first: a trigger counts their deletion, in a table that is deleted with the instance.
             cursor.execute("DELETE FROM memories_memory WHERE instance_id = %s", [instance.id])
         Instance.objects.filter(pk=instance.pk).delete()
         record_event(scope.actor, "instance deleted", instance.slug, **counts)
@@ -137,25 +138,28 @@ def delete_instance(scope: Scope) -> dict[str, int]:
 
 
 def require_instance_admin(actor: Actor) -> None:
-    """Superadmins, and keys that reach all instances, may make instances and move them between teams."""
+    """Only superadmins and keys for all instances may create instances and move them between teams."""
     if actor.read_only or not actor.all_instances:
         raise NotAllowed("Only a superadmin or a key for all instances may do this.")
 
 
 def team_named(team: str, organisation: str) -> Team:
-    """The team and its organisation, made if they are missing."""
+    """The team, created with its organisation if they do not exist."""
     owner, _ = Organisation.objects.get_or_create(slug=_slug(organisation), defaults={"name": organisation})
     found, _ = Team.objects.get_or_create(organisation=owner, slug=_slug(team), defaults={"name": team})
     return found
 
 
 def _slug(name: str) -> str:
-    """Names that differ in case, accents or signs alone are the same. What a slug cannot say becomes a number in it, or
-    all names in other scripts would be one."""
+    """The same slug for names that differ only in case, accents or punctuation.
+
+    A slug that would lose letters of another script, or be too long, ends with a hash, so that different names have
+    different slugs.
+    """
     slug, folded = slugify(name).strip("-_"), unicodedata.normalize("NFKD", name)
-    is_said = slug and len(slug) <= LONGEST_SLUG and not any(c.isalnum() and not c.isascii() for c in folded)
-    number = sha256(folded.casefold().encode()).hexdigest()[:16]
-    return slug if is_said else f"{slug[: LONGEST_SLUG - 17]}-{number}".lstrip("-")
+    is_complete = slug and len(slug) <= LONGEST_SLUG and not any(c.isalnum() and not c.isascii() for c in folded)
+    digest = sha256(folded.casefold().encode()).hexdigest()[:16]
+    return slug if is_complete else f"{slug[: LONGEST_SLUG - 17]}-{digest}".lstrip("-")
 
 
 def languages() -> list[str]:
@@ -166,13 +170,13 @@ def languages() -> list[str]:
 
 
 def _apply(instance: Instance, changes: InstanceSettings) -> set[str]:
-    """Write the changes to the object; the names of the columns that are to be saved."""
+    """Set the changes on the object, and return the names of the columns to save."""
     given = changes.model_fields_set - {"slug", "team", "organisation"}
     changed = {name for name in given if getattr(changes, name) is not None}
     for name in changed:
         setattr(instance, name, getattr(changes, name))
     if "openai_key" in changed:
-        instance.openai_key_last4 = instance.openai_key[-4:] if len(instance.openai_key) >= 12 else ""
+        instance.openai_key_last4 = instance.openai_key[-4:] if len(instance.openai_key) >= SHORTEST_KEY else ""
         changed.add("openai_key_last4")
     _check(instance, changes)
     return changed
@@ -193,4 +197,4 @@ def _check(instance: Instance, changes: InstanceSettings) -> None:
 
 
 def looks_like_key(key: str) -> bool:
-    return len(key) >= 12 and key.isascii() and key.isprintable() and " " not in key
+    return len(key) >= SHORTEST_KEY and key.isascii() and key.isprintable() and " " not in key

@@ -1,4 +1,4 @@
-"""/instances: the assistants, their settings, and the end of one."""
+"""/instances: the list of instances, their settings, creating and deleting them."""
 
 from dataclasses import dataclass
 
@@ -55,7 +55,7 @@ def instance_new(request: ConsoleRequest) -> HttpResponse:
 
 @require_GET
 def settings_of_picked(request: ConsoleRequest) -> HttpResponse:
-    """Where the picker of instances leads from one instance's settings: to those of another one."""
+    """The target of the instance picker on a settings page: the settings of the picked instance."""
     return redirect(f"/instances/{_open(request, request.GET.get('instance', '')).instance.slug}/settings")
 
 
@@ -79,12 +79,12 @@ def instance_settings(request: ConsoleRequest, slug: str) -> HttpResponse:
 
 
 def _remove_key(request: ConsoleRequest, scope: Scope, form: SettingsForm) -> HttpResponse:
-    """The key alone: what else was typed is neither saved nor lost."""
-    is_typed = form.has_changed()
+    """Remove only the key. What else was typed is not saved, but stays in the form."""
+    is_changed = form.has_changed()
     change_instance(scope, InstanceChanges(openai_key=""))
-    rest = " What else you have changed on this page is not saved yet." if is_typed else ""
+    rest = " What else you have changed on this page is not saved yet." if is_changed else ""
     messages.success(request, f"The key is removed.{rest}")
-    if not is_typed:
+    if not is_changed:
         return redirect(f"/instances/{scope.instance.slug}/settings")
     typed = SettingsForm(instance=scope.instance, is_superadmin=scope.actor.is_superadmin, typed=form.as_typed())
     return _settings_page(request, scope, typed)
@@ -93,7 +93,7 @@ def _remove_key(request: ConsoleRequest, scope: Scope, form: SettingsForm) -> Ht
 @dataclass(frozen=True, slots=True)
 class Tested:
     works: bool
-    says: str
+    message: str
 
 
 @sensitive_post_parameters("openai_key")
@@ -153,12 +153,12 @@ def _settings_page(
 
 def _test(key: str) -> Tested:
     if not key:
-        return Tested(works=False, says="There is no key to test. Enter one first.")
+        return Tested(works=False, message="There is no key to test. Enter one first.")
     if not looks_like_key(key):
-        return Tested(works=False, says=NOT_A_KEY)
+        return Tested(works=False, message=NOT_A_KEY)
     release_connection()
     reason = why_key_fails(key)
-    return Tested(works=not reason, says=reason or "The key works.")
+    return Tested(works=not reason, message=reason or "The key works.")
 
 
 def _with_all(gone: dict[str, int]) -> str:

@@ -1,4 +1,4 @@
-"""What is wrong with an instance's set-up, said before it surprises anybody."""
+"""Warnings about the set-up of an instance, shown before its effects surprise anybody."""
 
 from dataclasses import dataclass
 
@@ -25,17 +25,17 @@ UNREADABLE = (
 
 
 def warnings_for(instance: Instance) -> list[Warning]:
-    return [*_unreadable(instance), *_out_of_reach(instance)]
+    return [*_unreadable_key(instance), *_no_model(instance)]
 
 
-def _unreadable(instance: Instance) -> list[Warning]:
+def _unreadable_key(instance: Instance) -> list[Warning]:
     if not instance.has_unreadable_key:
         return []
     message = UNREADABLE.format(instance.openai_key_last4)
     return [Warning("unreadable_key", "Unreadable OpenAI key", message, _setting(instance, "openai-key"))]
 
 
-def _out_of_reach(instance: Instance) -> list[Warning]:
+def _no_model(instance: Instance) -> list[Warning]:
     provider = provider_for(instance)
     if not instance.memory_enabled or (provider and provider.chat_model):
         return []
@@ -45,7 +45,7 @@ def _out_of_reach(instance: Instance) -> list[Warning]:
 
 
 def way_to_key(instance: Instance) -> str:
-    """Where a key that is missing or not accepted can be entered, or another embedder be chosen than Azure."""
+    """The setting to change if a key is missing or refused: with Azure, whose key is the server's, the embedder."""
     return _setting(instance, "embedder" if instance.embedder == Embedder.AZURE else "openai-key")
 
 
