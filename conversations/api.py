@@ -1,4 +1,4 @@
-"""`/api/v1/conversations`: what was said."""
+"""`/api/v1/conversations`: conversations, their messages and working memory."""
 
 from typing import Annotated
 
@@ -180,7 +180,7 @@ class Messages(Endpoint):
 class Context(Endpoint):
     @documented(
         "getContext",
-        "The working memory of a conversation: a summary of what is long ago, and the last messages in full",
+        "The working memory of a conversation: a summary of the older messages, and the last messages in full",
         answers={200: ContextJson},
     )
     def get(self, request: Request, id: str) -> Response:
@@ -201,7 +201,7 @@ class Context(Endpoint):
 class Closing(Endpoint):
     @documented(
         "closeConversation",
-        "Close a conversation: what happened in it is remembered now; another message opens it again",
+        "Close a conversation, so that its episode is stored now; another message opens it again",
         body=Nothing,
         instance="body",
         answers={200: OneConversationJson},

@@ -1,4 +1,4 @@
-"""The forms about conversations. They show and collect; what is allowed is decided by the domain."""
+"""The form that tries extraction on a conversation."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ EXAMPLE = "user: I moved to Munich yesterday, and I only drink decaf.\nassistant
 
 
 class TryForm(forms.Form):
-    """A pasted text, or one of the conversations; the text goes first."""
+    """A pasted text or one of the conversations. If both are given, the text is used."""
 
     text = forms.CharField(
         required=False,
@@ -36,8 +36,8 @@ class TryForm(forms.Form):
 
     def __init__(self, *args: Any, conversations: Sequence[Conversation], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        chosen = [(str(each.id), f"{each} ({each.message_count})") for each in conversations]
-        set_choices(self, "conversation", [("", "–"), *chosen])
+        choices = [(str(each.id), f"{each} ({each.message_count})") for each in conversations]
+        set_choices(self, "conversation", [("", "–"), *choices])
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}

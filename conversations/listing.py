@@ -1,4 +1,4 @@
-"""The list of an instance's conversations, and the transcript of one."""
+"""The list of an instance's conversations, and the messages and memories of one."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -38,7 +38,7 @@ def list_page(
 
 
 def recent_channels(scope: Scope) -> list[str]:
-    """To choose from; a look at the latest conversations is enough for that, and costs the same in any instance."""
+    """Suggestions for the filter. Only the latest conversations are read, so it costs the same in any instance."""
     latest = RECENT.sorted(conversations_of(scope)).values_list("channel", flat=True)[:SUGGESTED_FROM]
     return sorted({channel for channel in latest if channel})
 
@@ -50,7 +50,7 @@ def memories_per_conversation(scope: Scope, conversations: Sequence[Conversation
 
 
 def transcript_page(scope: Scope, conversation: Conversation, *, number: int, message: str = "") -> Page[Message]:
-    """One page of what was said, in order; the page that has `message` when that is one of its messages."""
+    """A page of the messages in order: the page that contains the id `message`, if there is such a message."""
     rows = messages_of(scope, conversation)
     id = parse_id(message)
     position = rows.filter(id=id).values_list("position", flat=True).first() if id else None
@@ -68,7 +68,7 @@ def recent_conversations(scope: Scope, number: int) -> list[Conversation]:
 
 
 def memories_from(scope: Scope, conversation: Conversation) -> list[Memory]:
-    """The newest memories that came from this conversation; one more than is shown tells that there are more."""
+    """The newest memories from this conversation: one more than the page shows, if there are more."""
     rows = matching(scope, Filters(conversation_id=conversation.id))
     found = list(rows.order_by("-id")[: LINKED_SHOWN + 1])
     note_private_reads(scope, found[:LINKED_SHOWN])

@@ -1,4 +1,4 @@
-"""What was said: a conversation of one instance with one end user over one channel, and its messages in order."""
+"""Conversations, each of one instance with one end user over one channel, and their messages in order."""
 
 from django.db import models
 
@@ -22,7 +22,7 @@ class Conversation(InstanceOwned):
     summary = models.TextField(blank=True, default="")
     summarised_through = models.PositiveIntegerField(default=0)
     extracted_through = models.PositiveIntegerField(default=0)
-    # The last message that is part of an episode; there are more as long as somebody has spoken since.
+    # The position of the last message that is covered by an episode.
     told_through = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField()
     last_message_at = models.DateTimeField()

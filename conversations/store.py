@@ -1,4 +1,4 @@
-"""Keeping what was said."""
+"""Storing conversations and their messages."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ MAX_MESSAGE = 100_000
 MAX_MESSAGES = 1000
 NO_CONVERSATION = "There is no such conversation in this instance."
 
-# Messages by who said what, and when.
+# Messages by role, content and date.
 Dated = dict[tuple[str, str, datetime], list[Message]]
 
 
@@ -59,6 +59,9 @@ class MessageDrafts(Input):
     messages: Annotated[list[MessageDraft], Field(min_length=1, max_length=MAX_MESSAGES)]
 
 
+COUNTED = ("message_count", "last_message_at", "closed_at", "extracted_through", "told_through")
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
     conversation: Conversation
@@ -68,30 +71,30 @@ class Opened:
 def conversations_of(
     scope: Scope, *, external_id: str = "", channel: str = "", user_id: str = ""
 ) -> QuerySet[Conversation]:
-    """All of them, or those of this id, over this channel, with this end user."""
-    asked = {"external_id": external_id, "channel": channel, "owner": user_id}
-    narrowed = {column: value for column, value in asked.items() if value}
-    return Conversation.objects.filter(instance=scope.instance, **narrowed)
+    """The conversations with this external id, channel and end user; an empty value means any."""
+    wanted = {"external_id": external_id, "channel": channel, "owner": user_id}
+    filters = {column: value for column, value in wanted.items() if value}
+    return Conversation.objects.filter(instance=scope.instance, **filters)
 
 
 def conversations_by_id(scope: Scope, ids: Iterable[UUID | None]) -> dict[UUID | None, Conversation]:
-    """Those of them that are there, and of no id none; asks nobody where there are none."""
+    """The conversations with these ids that exist. Makes no query if every id is None."""
     wanted = {id for id in ids if id}
     return {each.id: each for each in conversations_of(scope).filter(id__in=wanted)} if wanted else {}
 
 
 def find_conversation(scope: Scope, raw_id: object) -> Conversation:
-    """The only way from an outside id to a conversation."""
+    """The only way from an id in a request to a conversation."""
     return find_among(conversations_of(scope), raw_id, NO_CONVERSATION)
 
 
-def _held(scope: Scope, raw_id: object) -> Conversation:
-    """The same, with its row, for the transaction."""
+def _find_locked(scope: Scope, raw_id: object) -> Conversation:
+    """The same, with its row locked until the transaction ends."""
     return find_among(conversations_of(scope).select_for_update(), raw_id, NO_CONVERSATION)
 
 
 def hold_conversation(scope: Scope, id: UUID) -> Conversation | None:
-    """For the transaction, if it is still there: whoever is just adding messages to it is done before."""
+    """Lock the conversation until the transaction ends, if it still exists. Waits while messages are added to it."""
     return conversations_of(scope).filter(id=id).select_for_update(no_key=True).first()
 
 
@@ -100,7 +103,7 @@ def messages_of(scope: Scope, conversation: Conversation) -> QuerySet[Message]:
 
 
 def open_conversation(scope: Scope, draft: ConversationDraft, *, started_at: datetime | None = None) -> Opened:
-    """A new conversation, or the one that already has this external id. `started_at` dates one from before."""
+    """A new conversation, or the one that already has this external id. A new one gets the date `started_at`."""
     scope.require_write()
     now = started_at or timezone.now()
     conversation = Conversation(
@@ -122,51 +125,51 @@ def open_conversation(scope: Scope, draft: ConversationDraft, *, started_at: dat
             raise
         if found := conversations_of(scope).filter(external_id=draft.external_id).first():
             return Opened(found, is_new=False)
-        # Deleted since.
+        # It was deleted between the two queries.
         return open_conversation(scope, draft, started_at=started_at)
     return Opened(conversation, is_new=True)
 
 
 def add_messages(scope: Scope, raw_id: object, drafts: Sequence[MessageDraft], *, learn: bool = True) -> list[Message]:
-    """Append in the order given. A message whose external id is there already is not stored again, nor one of the same
-    date that says the same: a request that got no answer is sent once more. An external id that says something else by
-    now stores nothing at all.
+    """Append messages in the given order, and return them as stored.
 
-    What is said while memory is switched off, or not to `learn` from, is never extracted.
+    A request may be sent again if its answer was lost, so a message that is stored already is not stored twice. It is
+    recognised by its external id, or without one by its role, content and date. If a known external id comes with other
+    content, nothing is stored.
+
+    Messages are never extracted if memory is switched off when they are stored, or if `learn` is false.
     """
     scope.require_write()
     with transaction.atomic():
-        # Whoever holds the conversation's row appends next: positions have no gaps and no twins.
-        conversation = _held(scope, raw_id)
+        # With the row locked, requests append one after the other: positions have no gaps and no duplicates.
+        conversation = _find_locked(scope, raw_id)
         known, dated = _known_messages(scope, conversation, drafts), _dated_messages(scope, conversation, drafts)
-        answer = [_known_or_built(scope, conversation, draft, known, dated) for draft in drafts]
-        _refuse_other_words(drafts, answer)
-        new = list(dict.fromkeys(message for message in answer if message._state.adding))
+        messages = [_known_or_built(scope, conversation, draft, known, dated) for draft in drafts]
+        _refuse_changed_content(drafts, messages)
+        new = list(dict.fromkeys(message for message in messages if message._state.adding))
         for offset, message in enumerate(new, start=1):
             message.position = conversation.message_count + offset
         Message.objects.bulk_create(new)
         if new:
-            _count(scope, conversation, new, learn=learn and scope.instance.memory_enabled)
-    return answer
+            learn = learn and scope.instance.memory_enabled
+            _count(conversation, new, learn=learn)
+            if learn and follow_up.may_learn(scope):
+                _queue_follow_up(scope, conversation, new)
+    return messages
 
 
-def _count(scope: Scope, conversation: Conversation, new: Sequence[Message], *, learn: bool) -> None:
+def _count(conversation: Conversation, new: Sequence[Message], *, learn: bool) -> None:
     conversation.message_count += len(new)
-    # A clock that is fast, or local time taken for UTC, does not keep the conversation from going quiet.
+    # A date in the future, from a wrong clock or time zone, must not keep the conversation from becoming quiet.
     latest = min(timezone.now(), max(message.created_at for message in new))
     conversation.last_message_at = max(conversation.last_message_at, latest)
     conversation.closed_at = None
     if not learn:
         conversation.extracted_through = conversation.told_through = conversation.message_count
     conversation.save(update_fields=COUNTED)
-    if learn and follow_up.may_learn(scope):
-        _follow_up(scope, conversation, new)
 
 
-COUNTED = ("message_count", "last_message_at", "closed_at", "extracted_through", "told_through")
-
-
-def _follow_up(scope: Scope, conversation: Conversation, new: Sequence[Message]) -> None:
+def _queue_follow_up(scope: Scope, conversation: Conversation, new: Sequence[Message]) -> None:
     if any(message.role == MessageRole.ASSISTANT for message in new):
         follow_up.queue(scope, follow_up.EXTRACT, conversation.id)
     if working_memory.is_too_long(conversation):
@@ -174,10 +177,10 @@ def _follow_up(scope: Scope, conversation: Conversation, new: Sequence[Message])
 
 
 def close(scope: Scope, raw_id: object) -> Conversation:
-    """Nothing more is expected: what happened in it may be told now. Whoever speaks again opens it again."""
+    """Mark the conversation as finished, so that its episode is written now. Another message opens it again."""
     scope.require_write()
     with transaction.atomic():
-        conversation = _held(scope, raw_id)
+        conversation = _find_locked(scope, raw_id)
         if conversation.closed_at is None:
             conversation.closed_at = timezone.now()
             conversation.save(update_fields=["closed_at"])
@@ -187,13 +190,13 @@ def close(scope: Scope, raw_id: object) -> Conversation:
 
 
 def _known_messages(scope: Scope, conversation: Conversation, drafts: Sequence[MessageDraft]) -> dict[str, Message]:
-    names = [draft.external_id for draft in drafts if draft.external_id]
-    rows = messages_of(scope, conversation).filter(external_id__in=names)
-    return {message.external_id: message for message in rows} if names else {}
+    ids = [draft.external_id for draft in drafts if draft.external_id]
+    rows = messages_of(scope, conversation).filter(external_id__in=ids)
+    return {message.external_id: message for message in rows} if ids else {}
 
 
 def _dated_messages(scope: Scope, conversation: Conversation, drafts: Sequence[MessageDraft]) -> Dated:
-    """The latest messages without an external id, as many as a request may have, that have the date of one of these."""
+    """The latest messages without an external id that have the date of a draft. A request has at most MAX_MESSAGES."""
     moments = {draft.created_at for draft in drafts if draft.created_at and not draft.external_id}
     latest = messages_of(scope, conversation).filter(position__gt=conversation.message_count - MAX_MESSAGES)
     rows = latest.filter(external_id="", created_at__in=moments).order_by("position") if moments else ()
@@ -206,7 +209,7 @@ def _dated_messages(scope: Scope, conversation: Conversation, drafts: Sequence[M
 def _known_or_built(
     scope: Scope, conversation: Conversation, draft: MessageDraft, known: dict[str, Message], dated: Dated
 ) -> Message:
-    """The same external id twice in one request is one message; the same words twice in it are two."""
+    """The stored message, or a new one. An external id twice in a request is one message, the same content two."""
     built = _built(scope, conversation, draft)
     if draft.external_id:
         return known.setdefault(draft.external_id, built)
@@ -214,8 +217,8 @@ def _known_or_built(
     return same.pop(0) if same else built
 
 
-def _refuse_other_words(drafts: Sequence[MessageDraft], messages: Sequence[Message]) -> None:
-    """What is there is scrubbed again, because credentials may be known that were not when it was stored."""
+def _refuse_changed_content(drafts: Sequence[MessageDraft], messages: Sequence[Message]) -> None:
+    """The stored content is scrubbed again: it may hold credentials of a kind that was not known when it was stored."""
     errors = {
         f"messages.{place}.externalId": [f"“{draft.external_id}” is there already and says something else."]
         for place, (draft, message) in enumerate(zip(drafts, messages, strict=True))

@@ -1,4 +1,4 @@
-"""/conversations/try: what would be remembered, without remembering it."""
+"""/conversations/try: what extraction would find in a conversation; nothing is stored."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ TOO_OFTEN = f"Each try asks the language model. {TRIES_PER_MINUTE} a minute are 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A row of the answer. `known` is what is there already, if the reader may see it."""
+    """A row of the result. `known` is the similar memory that exists already, if the reader may see it."""
 
     outcome: Outcome
     known: Memory | None
@@ -61,7 +61,7 @@ def conversation_try(request: ConsoleRequest, scope: Scope) -> HttpResponse:
 
 
 def _choices(request: ConsoleRequest, scope: Scope, chosen: str) -> list[Conversation]:
-    """The latest ones, and the one the reader came from, unless it is deleted when they send the form: that says so."""
+    """The latest ones, and the one the reader came from. If that is deleted meanwhile, sending the form says so."""
     latest = recent_conversations(scope, CHOICES)
     if not chosen or any(str(conversation.id) == chosen for conversation in latest):
         return latest
@@ -77,7 +77,7 @@ def _try(request: ConsoleRequest, scope: Scope, form: TryForm) -> tuple[Learnt |
     if not allow(("try", request.user.id), TRIES_PER_MINUTE):
         return None, TOO_OFTEN
     try:
-        return _asked(scope, form), ""
+        return _extract(scope, form), ""
     except NotFound as problem:
         return None, problem.detail
     except Unavailable as unavailable:
@@ -86,7 +86,7 @@ def _try(request: ConsoleRequest, scope: Scope, form: TryForm) -> tuple[Learnt |
         return None, unreadable.message
 
 
-def _asked(scope: Scope, form: TryForm) -> Learnt:
+def _extract(scope: Scope, form: TryForm) -> Learnt:
     text = form.cleaned_data["text"]
     if text.strip():
         return try_extraction(scope, Source(owner=form.cleaned_data["user"]), messages_in(text, scope.instance))

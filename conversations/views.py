@@ -1,4 +1,4 @@
-"""/conversations: what was said, and what is remembered of it."""
+"""/conversations: the list, and a page for each with its messages and memories."""
 
 from uuid import UUID
 

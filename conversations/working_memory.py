@@ -1,4 +1,4 @@
-"""What the assistant has in mind of a conversation: the last messages in full, and a summary of those before."""
+"""The working memory of a conversation: the last messages in full, and a summary of the older ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from accounts.access import Scope
 from conversations.models import Conversation, Message
 
 IN_FULL = 20
-# Only when so many are not in the summary is it made again, so that not every message costs a call.
+# The summary is made again when more messages than this are not in it, so that not every message costs an API call.
 TOO_MANY = 40
 
 
@@ -25,12 +25,12 @@ def is_too_long(conversation: Conversation) -> bool:
 
 
 def to_summarise(conversation: Conversation) -> range:
-    """The positions of the messages that the next summary takes up."""
+    """The positions of the messages that the next summary adds."""
     return range(conversation.summarised_through + 1, conversation.message_count - IN_FULL + 1)
 
 
 def context_of(scope: Scope, conversation: Conversation) -> Context:
-    """No gap between summary and messages, as long as the summary is not more than forty messages behind."""
+    """There is no gap between summary and messages, unless the summary is more than forty messages behind."""
     through = conversation.summarised_through
     first = max(through, conversation.message_count - TOO_MANY) if through else conversation.message_count - IN_FULL
     rows = Message.objects.filter(instance=scope.instance, conversation_id=conversation.id)
