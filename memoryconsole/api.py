@@ -1,11 +1,10 @@
-"""What every endpoint shares: strict JSON in, one error shape out, never a stack trace and never HTML.
+"""What all endpoints share: strict JSON in, one error shape out, never a stack trace and never HTML.
 
-REST framework imports this file while it defines its views, so it may not import them; `endpoints` may.
+REST framework imports this module while it loads its views, so it must not import them; `endpoints` may.
 """
 
 import errno
 import logging
-import sys
 import traceback
 from collections.abc import Mapping
 from typing import Any
@@ -15,10 +14,8 @@ from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.core.management.base import CommandError
 from django.db import InterfaceError, OperationalError
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, JsonResponse
 from django.http.request import UnreadablePostError
-from django.template.loader import render_to_string
-from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
 from pydantic_core import to_json
 from rest_framework import exceptions
@@ -33,11 +30,15 @@ from memoryconsole.parsing import NotJson, parse_json
 
 logger = logging.getLogger(__name__)
 
+# SQLSTATE codes of PostgreSQL.
 DEADLOCK = "40P01"
 DISK_FULL = "53100"
 READ_ONLY = "25006"
-OWNER_GONE = "23503"
+FOREIGN_KEY_VIOLATION = "23503"
+
+UNREADABLE = {"detail": "The request cannot be read.", "code": "unreadable"}
 STANDBY = "The database takes no changes just now. Try again in a moment."
+NO_ROOM = "The disk of the database is full: nothing can be saved until somebody makes room."
 FILES_FULL = "The disk for files is full: none can be kept until somebody makes room."
 FILES_CLOSED = "Files cannot be kept: somebody has to make the data directory writable for the server."
 NO_FILES = {
@@ -47,7 +48,6 @@ NO_FILES = {
     errno.EACCES: FILES_CLOSED,
     errno.EPERM: FILES_CLOSED,
 }
-NO_ROOM = "The disk of the database is full: nothing can be saved until somebody makes room."
 
 
 class TooLarge(Problem):
@@ -71,7 +71,7 @@ class Unexpected(Problem):
 
 
 class StrictJSONParser(JSONParser):
-    """UTF-8 JSON, of a size that is allowed."""
+    """UTF-8 JSON of at most the allowed size."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         raw = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
@@ -86,14 +86,14 @@ class StrictJSONParser(JSONParser):
 
 
 class QuickJSONRenderer(JSONRenderer):
-    """The same JSON, several times as fast."""
+    """Django REST framework's JSON, several times as fast."""
 
     def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:
         return b"" if data is None else to_json(data, inf_nan_mode="null")
 
 
 def instance_in(data: dict[str, Any]) -> str:
-    """Take the instance's id out of the input; every endpoint wants it, and says the same when it is missing."""
+    """Remove `instanceId` from the input and return it; if it is missing, every endpoint answers the same."""
     slug = data.pop("instanceId", None)
     if slug is None or slug == "":
         raise InstanceRequired
@@ -116,11 +116,8 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     return Response(problem_json(Unexpected()), status=500)
 
 
-UNREADABLE = {"detail": "The request cannot be read.", "code": "unreadable"}
-
-
 def as_problem(error: Exception) -> Problem | None:
-    """What a caller is told about an error that is not ours to mend; None for a mistake of our own."""
+    """What to tell the caller about an error that can happen in operation; None for a bug."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, RequestDataTooBig):
@@ -133,7 +130,7 @@ def as_problem(error: Exception) -> Problem | None:
     state = getattr(error.__cause__, "sqlstate", None)
     if state == DEADLOCK:
         return Unavailable("Somebody else is changing the same. Try again.", code="try_again")
-    if state == OWNER_GONE:
+    if state == FOREIGN_KEY_VIOLATION:
         return NotFound("What this belongs to has been deleted in the meantime.")
     if state == READ_ONLY or isinstance(error, OperationalError | InterfaceError | CommandError):
         logger.error("database unavailable: %s", type(error.__cause__ or error).__name__)
@@ -152,7 +149,7 @@ def _answer(error: exceptions.APIException) -> Response:
 
 
 def log_unexpected(error: Exception, where: str) -> None:
-    """Where it happened and what it was, without its message: that may quote a memory."""
+    """Log the type and the traceback, but not the message: it may quote a memory."""
     logger.error("%s in %s\n%s", type(error).__name__, where, "".join(traceback.format_tb(error.__traceback__)))
 
 
@@ -167,25 +164,3 @@ def problem_json(problem: Problem) -> dict[str, Any]:
 @login_not_required
 def not_found(request: HttpRequest, **kwargs: object) -> JsonResponse:
     return JsonResponse({"detail": "There is no such endpoint.", "code": "not_found"}, status=404)
-
-
-def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """What no view gets to see, for example a Host that is not ours."""
-    if _is_api(request):
-        return JsonResponse(UNREADABLE, status=400)
-    return defaults.bad_request(request, exception)
-
-
-def server_error(request: HttpRequest) -> HttpResponse:
-    """What went wrong in a page, or outside the views. The frame of a page would ask the database again."""
-    error = sys.exc_info()[1]
-    problem = as_problem(error) if isinstance(error, Exception) else None
-    if problem is None or problem.status not in (404, 503):
-        problem = Unexpected()
-    if _is_api(request):
-        return JsonResponse(problem_json(problem), status=problem.status)
-    return HttpResponse(render_to_string("problem.html", {"problem": problem}), status=problem.status)
-
-
-def _is_api(request: HttpRequest) -> bool:
-    return f"{request.path_info}/".startswith(("/api/", "/mcp/"))

@@ -13,7 +13,7 @@ from memoryconsole.endpoints import Endpoint
 
 @functools.cache
 def description() -> dict[str, Any]:
-    """Made once: it is the same for everybody, takes a while, and anybody may ask for it."""
+    """Generated once, because it takes a while and is the same for everybody."""
     schema: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
     return schema
 

@@ -19,8 +19,10 @@ EXIT_CODES = {400: 2, 404: 3, 409: 4}
 
 
 class ConsoleCommand(BaseCommand):
-    # The checks load every page and endpoint; `check` and `doctor` are there to run them.
+    # System checks load every page and endpoint, which takes seconds; `manage.py check` runs them.
     requires_system_checks = []
+    # What fields are called on the command line, if that is not an option of the same name.
+    written_as: dict[str, str] = {}
 
     def run_from_argv(self, argv: list[str]) -> None:
         try:
@@ -35,14 +37,11 @@ class ConsoleCommand(BaseCommand):
         except KeyboardInterrupt:
             sys.exit(INTERRUPTED)
         except BrokenPipeError:
-            # Whoever read our output has seen enough. Python would flush once more on its way out, and complain.
+            # The reader of our output, such as `head`, has closed it. Python would fail to flush it at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
-    # Fields that are not written as an option of their own name, and how they are written.
-    written_as: dict[str, str] = {}
-
     def complain(self, *lines: str) -> None:
-        """Without Django's red: not everything said on stderr is an error, and it would ignore NO_COLOR."""
+        """Write to stderr without Django's red: it ignores NO_COLOR, and not every line is an error."""
         for line in lines:
             self.stderr.write(printable(line), style_func=str)
 
@@ -56,7 +55,7 @@ class ConsoleCommand(BaseCommand):
 
 
 def _require_unicode(argv: list[str]) -> None:
-    """Bytes that are no UTF-8 arrive as lone surrogates, which no database takes."""
+    """Python makes lone surrogates of bytes that are not UTF-8, and PostgreSQL refuses those."""
     try:
         "".join(argv).encode()
     except UnicodeEncodeError:

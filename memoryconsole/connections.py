@@ -10,16 +10,16 @@ logger = logging.getLogger(__name__)
 
 
 def release_connection() -> None:
-    """Give it back to the pool before waiting for somebody else's network; the next query takes one again."""
+    """Give the connection back to the pool before a network call; the next query takes one again."""
     if not connection.in_atomic_block:
         connection.close()
 
 
 @contextmanager
 def without_waiting_for_the_disk() -> Iterator[None]:
-    """A transaction for what can be made again: should the machine fail in the next moment, none of it was done.
+    """A transaction whose commit does not wait for the disk, for data that can be made again.
 
-    As a part of somebody else's transaction it waits as that one does.
+    It is lost as a whole if the machine crashes right after it. Inside another transaction this changes nothing.
     """
     if connection.in_atomic_block:
         yield
@@ -32,7 +32,7 @@ def without_waiting_for_the_disk() -> Iterator[None]:
 
 @contextmanager
 def dispensable(what: str) -> Iterator[None]:
-    """For a note made while reading: a database that takes no changes, or whose disk is full, can still be read."""
+    """For a write that a read request makes on the side: if it fails, on a standby or a full disk, the read goes on."""
     try:
         with transaction.atomic():
             yield

@@ -1,4 +1,4 @@
-"""Numbers of things in sentences."""
+"""Numbers with their units in sentences."""
 
 
 def counted(number: int, one: str, many: str = "") -> str:
@@ -7,7 +7,7 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def size_of(number: int) -> str:
-    """`10 MB`; what is no whole number of a larger unit is said in bytes."""
+    """`10 MB`; in bytes if it is not a whole number of a larger unit."""
     for unit, power in (("GB", 30), ("MB", 20), ("kB", 10)):
         if number and number % 2**power == 0:
             return f"{number >> power:,} {unit}"

@@ -1,4 +1,4 @@
-"""Everything `manage.py doctor` looks at, in the order in which one thing depends on another."""
+"""The checks of `manage.py doctor`, each after those it depends on."""
 
 import os
 import shutil
@@ -116,7 +116,7 @@ def provider() -> Finding:
 
 
 def mcp() -> Finding:
-    """`up` opens the port itself; one that is set is for parts that are started on their own."""
+    """`up` opens a port by itself. MCP_PORT is set where web server and MCP server are started separately."""
     if settings.MCP_PORT and not _is_open(settings.MCP_PORT):
         advice = "Start `manage.py mcpserver` or `manage.py up`."
         return Finding("mcp", "warning", f"Nothing listens on MCP_PORT {settings.MCP_PORT}: /mcp answers 503.", advice)

@@ -1,4 +1,4 @@
-"""Text encrypted at rest with the keys of FIELD_ENCRYPTION_KEYS: the first encrypts, every one decrypts."""
+"""A model field for text that is encrypted at rest: by the first of FIELD_ENCRYPTION_KEYS, readable by each of them."""
 
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ class EncryptedTextField(TextField):
 
 
 def count_unreadable() -> int:
-    """How many encrypted texts of all tables none of the keys decrypts."""
+    """How many encrypted texts, in all tables, none of the keys can decrypt."""
     return sum(
         not text
         for model in apps.get_models()
@@ -37,9 +37,9 @@ def count_unreadable() -> int:
 
 @lru_cache(maxsize=256)
 def _decrypted(fernet: MultiFernet, value: str) -> str:
-    """An undecryptable value reads as empty: a lost key must not take the settings page down with it.
+    """The text, or an empty one if it cannot be decrypted: after a key was lost the settings page must still open.
 
-    Remembered, because every request of an instance with a key of its own reads it.
+    Cached, because every request to an instance with a key of its own decrypts it.
     """
     try:
         return fernet.decrypt(value.encode()).decode()

@@ -1,4 +1,4 @@
-"""What the views of the API are made from, and how they take their input out of a request."""
+"""The base class of API views, and the functions that take the input from a request."""
 
 from collections.abc import Iterable
 from typing import Any, TypedDict
@@ -67,7 +67,7 @@ class Paging(Slice):
 
     @property
     def place(self) -> Place:
-        """Which part it is, as whoever makes the list wants to know it."""
+        """The arguments for the function that makes the list."""
         return {"limit": self.limit, "offset": self.offset, "cursor": self.cursor}
 
     def page_json(self, total: int, next_cursor: str | None) -> PageJson:
@@ -94,7 +94,7 @@ def query(request: Request, *several: str) -> dict[str, Any]:
 
 
 def _pairs(query_string: str) -> list[tuple[str, str]]:
-    """Servers hand over each byte as a character; what is percent-encoded has to be UTF-8 as well."""
+    """WSGI passes each byte as one character; the bytes must be UTF-8, percent-encoded or not."""
     try:
         return parse_qsl(
             query_string.encode("latin-1").decode("utf-8"),
@@ -109,7 +109,7 @@ def _pairs(query_string: str) -> list[tuple[str, str]]:
 
 
 def query_or_body(request: Request) -> dict[str, Any]:
-    """What was sent in either place; nothing may be in both."""
+    """The fields of the query string and of the body; none may be in both."""
     found = query(request)
     sent = _object(request)
     for name in found.keys() & sent.keys():
@@ -118,7 +118,7 @@ def query_or_body(request: Request) -> dict[str, Any]:
 
 
 class LengthRequired(Problem):
-    """Django reads as many bytes as were announced: none, if nobody said how many."""
+    """Without Content-Length Django reads nothing, so a chunked body would look empty."""
 
     status = 411
     code = "length_required"
@@ -126,7 +126,7 @@ class LengthRequired(Problem):
 
 
 class Encoded(Problem):
-    """Nothing here unpacks a body, and what is packed would be read as if it were not."""
+    """Bodies are not decompressed, so a compressed one would be read as garbage."""
 
     status = 415
     code = "unsupported_media_type"
@@ -134,7 +134,7 @@ class Encoded(Problem):
 
 
 def check_body(request: Request) -> None:
-    """Before it is read."""
+    """Refuse a body that would be read wrongly; to be called before it is read."""
     if "HTTP_TRANSFER_ENCODING" in request.META and not request.META.get("CONTENT_LENGTH"):
         raise LengthRequired
     if request.META.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity":

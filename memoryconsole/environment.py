@@ -22,23 +22,24 @@ HOST = re.compile(r"\*|[^\s/:\[\]*]+|\[[0-9a-fA-F:.]+\]")
 
 
 def read_file(path: Path) -> None:
-    """Its variables, unless they are set already.
+    """Set the variables of a .env file, unless they are set already.
 
-    The library leaves out what it cannot read: a DATABASE_URL without its closing quote would start an empty database.
+    A line that cannot be read is an error. The library would skip it: a DATABASE_URL without its closing quote would be
+    unset, and an empty database be started.
     """
     if not path.exists() or path.is_dir():
         return
     try:
-        # Once: it may be a pipe.
-        written = path.read_text(encoding="utf-8")
+        # Read once, because it may be a pipe.
+        content = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise ImproperlyConfigured(f"{path} must be UTF-8 text.") from None
-    for line in parse_stream(StringIO(written)):
+    for line in parse_stream(StringIO(content)):
         if line.error:
             raise ImproperlyConfigured(
                 f"{path}, line {line.original.line}, must be NAME=value, with both quotes or none."
             )
-    load_dotenv(stream=StringIO(written))
+    load_dotenv(stream=StringIO(content))
 
 
 def text(name: str, default: str = "") -> str:
@@ -50,7 +51,7 @@ def words(name: str, default: list[str]) -> list[str]:
 
 
 def hosts(name: str, default: list[str]) -> list[str]:
-    """Names as browsers ask for them; an address with anything around it would match none, and all would be refused."""
+    """Host names alone: with a scheme, port or path none would match, and every request would be refused."""
     found = words(name, default)
     for host in found:
         if not HOST.fullmatch(host):
@@ -62,7 +63,7 @@ def hosts(name: str, default: list[str]) -> list[str]:
 
 
 def origins(name: str) -> list[str]:
-    """What browsers send as the Origin of a form: with anything else, every form would be refused."""
+    """Origins as browsers send them with a form: anything else would match none, and every form would be refused."""
     found = words(name, [])
     for origin in found:
         if not ORIGIN.fullmatch(origin):
@@ -74,14 +75,14 @@ def origins(name: str) -> list[str]:
 
 
 def address(name: str) -> str:
-    """Of an API. At one without https:// nothing can be reached, and everybody would blame the network."""
+    """The URL of an API. If it has no https:// every call fails, as if the network were down."""
     found = text(name)
     try:
         url = urlsplit(found)
-        is_one = url.scheme in {"http", "https"} and bool(url.hostname) and url.port != 0 and len(found.split()) == 1
+        is_url = url.scheme in {"http", "https"} and bool(url.hostname) and url.port != 0 and len(found.split()) == 1
     except ValueError:
-        is_one = False
-    if found and not is_one:
+        is_url = False
+    if found and not is_url:
         raise ImproperlyConfigured(
             f"{name} must be an address such as https://api.example.com/v1 or http://127.0.0.1:8080/v1."
         )
@@ -107,16 +108,15 @@ def flag(name: str, default: bool) -> bool:
 
 
 def one_of(name: str, default: str, allowed: list[str]) -> str:
-    """In small or capital letters."""
+    """One of the allowed words, in upper or lower case."""
     raw = text(name, default).upper()
     if raw not in allowed:
         raise ImproperlyConfigured(f"{name} must be one of {', '.join(allowed)}, not {raw!r}.")
     return raw
 
 
-def fernet_keys(name: str, kept: Callable[[], str]) -> list[str]:
-    """Without any, the one this installation keeps."""
-    keys = words(name, []) or [kept()]
+def fernet_keys(name: str, default: Callable[[], str]) -> list[str]:
+    keys = words(name, []) or [default()]
     for position, key in enumerate(keys, start=1):
         try:
             Fernet(key)
@@ -140,7 +140,7 @@ def postgres_url(name: str) -> dict[str, Any] | None:
         url = urlsplit(raw)
         port = url.port
     except ValueError:
-        # It quotes what it takes for a port: a password with a slash in it, up to there.
+        # Its own message may quote the password: one with a slash is taken for a port.
         raise wrong from None
     database = unquote(url.path.lstrip("/"))
     if url.scheme not in {"postgres", "postgresql"} or not database:

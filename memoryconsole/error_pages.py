@@ -1,8 +1,13 @@
-"""What people see when there is no page, or when what they sent cannot be trusted."""
+"""The views that Django calls for errors. Below /api and /mcp some are also called, and answer JSON there."""
 
-from django.http import HttpRequest, HttpResponse
+import sys
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.views import defaults
 
+from memoryconsole.api import UNREADABLE, Unexpected, as_problem, problem_json
 from memoryconsole.errors import NotAllowed, NotFound
 
 STALE = (
@@ -11,10 +16,32 @@ STALE = (
 )
 
 
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """For a request that Django refuses before any view, for example with an unknown Host."""
+    if _is_api(request):
+        return JsonResponse(UNREADABLE, status=400)
+    return defaults.bad_request(request, exception)
+
+
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return render(request, "problem.html", {"problem": NotFound()}, status=404)
 
 
 def not_trusted(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """A form without the token of this session."""
+    """For a form without the CSRF token of this session."""
     return render(request, "problem.html", {"problem": NotAllowed(STALE)}, status=403)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """For an error in a page or outside of views. It uses no context processors, because they query the database."""
+    error = sys.exc_info()[1]
+    problem = as_problem(error) if isinstance(error, Exception) else None
+    if problem is None or problem.status not in (404, 503):
+        problem = Unexpected()
+    if _is_api(request):
+        return JsonResponse(problem_json(problem), status=problem.status)
+    return HttpResponse(render_to_string("problem.html", {"problem": problem}), status=problem.status)
+
+
+def _is_api(request: HttpRequest) -> bool:
+    return f"{request.path_info}/".startswith(("/api/", "/mcp/"))

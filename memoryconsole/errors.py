@@ -1,4 +1,4 @@
-"""What can go wrong for a caller, as exceptions with an HTTP status.
+"""Errors of the caller, as exceptions with an HTTP status.
 
 The domain raises them; the API answers them as JSON, pages as a page, commands as a message on stderr.
 """
@@ -20,7 +20,7 @@ class Problem(Exception):
 
 
 class Invalid(Problem):
-    """Input that is wrong, with the reasons by field; names are the public ones (camelCase)."""
+    """Invalid input, with the reasons by field; names are the public ones (camelCase)."""
 
     def __init__(self, errors: Mapping[str, Sequence[str]]) -> None:
         self.errors = {field: list(reasons) for field, reasons in errors.items()}
@@ -28,12 +28,12 @@ class Invalid(Problem):
 
     @property
     def reason(self) -> str:
-        """The first of them, for where it is plain which field is meant."""
+        """The first reason, for callers that send only one field."""
         return next(iter(self.errors.values()))[0]
 
 
 class Taken(Invalid):
-    """A name somebody else has already."""
+    """A name that is in use already."""
 
     status = 409
     code = "taken"
@@ -51,7 +51,7 @@ class NotAllowed(Problem):
 
 
 class NotFound(Problem):
-    """Absent and not yours are the same answer."""
+    """The same answer for what does not exist and for what belongs to somebody else."""
 
     status = 404
     code = "not_found"

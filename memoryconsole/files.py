@@ -1,6 +1,7 @@
-"""Files in requests to the API, and in answers."""
+"""Files in requests to the API, and in responses."""
 
 from collections.abc import Iterable, Mapping
+from io import BytesIO
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -30,7 +31,7 @@ class FormParser(MultiPartParser):
 
 
 class RawParser(BaseParser):
-    """Whatever is sent is the file; it is read by whoever wants it, not into memory."""
+    """The body is the file. It is passed on as a stream, not read into memory."""
 
     media_type = "*/*"
 
@@ -57,16 +58,11 @@ def file_in(request: Request) -> tuple[Any, str]:
         raise Invalid({"file": ["Send a file."]})
     if file is None and "multipart" in str(request.content_type):
         raise Invalid({"file": ["This field is required."]})
-    return (_Nothing() if file is None else file), "file"
-
-
-class _Nothing:
-    def read(self, size: int = -1) -> bytes:
-        return b""
+    return (BytesIO() if file is None else file), "file"
 
 
 def download(parts: Iterable[str | bytes], *, name: str, content_type: str) -> StreamingHttpResponse:
-    """An answer that a browser saves and never shows, runs or guesses the type of."""
+    """A response that browsers save, and never display, run or sniff."""
     ascii_name = safe_name(name).encode("ascii", "replace").decode().replace("?", "_")
     response = StreamingHttpResponse(parts, content_type=content_type)
     response["Content-Disposition"] = (

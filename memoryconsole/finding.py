@@ -1,4 +1,4 @@
-"""From an id somebody sent to the row it stands for."""
+"""Finding a row by an id from a request."""
 
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ M = TypeVar("M", bound=Model)
 
 
 def find_among(rows: QuerySet[M], raw_id: object, refusal: str) -> M:
-    """One of the rows the caller may have. Malformed, absent and somebody else's are refused in the same words."""
+    """Find one of the rows the caller may see. A malformed, unknown or foreign id is refused in the same words."""
     id = parse_id(raw_id)
     found = rows.filter(id=id).first() if id else None
     if found is None:

@@ -1,4 +1,4 @@
-"""What happens once in the life of a console: the first superadmin, and something to look at."""
+"""What the very first start does: create a superadmin and load the demo."""
 
 from django.conf import settings
 from django.db import transaction
@@ -13,7 +13,7 @@ from memoryconsole.turns import wait_for_turn
 
 @transaction.atomic
 def prepare(demo: bool) -> str | None:
-    """The superadmin's password when this call made one up; it is kept nowhere, so show it."""
+    """The password of the superadmin if this call generated it. It is stored nowhere, so it must be shown."""
     wait_for_turn("first start")
     if User.objects.exists():
         return None

@@ -1,5 +1,4 @@
-"""What forms share: choices known only when asked, what the domain found wrong, secrets asked for again, and names
-that are typed letter by letter."""
+"""What several forms share."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -12,13 +11,14 @@ from memoryconsole.inputs import snake_name
 
 
 def add_problem(form: forms.BaseForm, problem: Invalid) -> None:
+    """Show what the domain refused at the fields it is about."""
     for public_name, reasons in problem.errors.items():
         name = snake_name(public_name.split(".")[0])
         form.add_error(name if name in form.fields else None, reasons)
 
 
 def ask_again(form: forms.BaseForm, secret: str) -> None:
-    """A secret is not sent back to the browser: its field is empty while something else is put right."""
+    """Ask for a secret again when another field is wrong, because it is not sent back to the browser."""
     if form.is_bound and form.data.get(secret) and secret not in form.errors:
         form.add_error(secret, "Enter it again: it is not kept while something else is put right.")
 
@@ -28,12 +28,12 @@ def set_choices(form: forms.BaseForm, name: str, choices: Sequence[tuple[str, st
 
 
 def verbatim() -> forms.TextInput:
-    """For ids and the like, which no browser should complete or correct."""
+    """An input for ids and the like, which browsers should not complete or correct."""
     return forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"})
 
 
 class ConfirmForm(forms.Form):
-    """Before something goes for good: what it is called, typed by hand."""
+    """Confirms that something is deleted for good: its name has to be typed."""
 
     confirm = forms.CharField(widget=verbatim())
 

@@ -1,4 +1,4 @@
-"""Is this console fit to work? The same answers serve `/readyz` and `manage.py doctor`."""
+"""The health checks that `/readyz` and `manage.py doctor` share."""
 
 import functools
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Finding:
 
 
 def readiness() -> list[Finding]:
-    """What a request needs. Later checks are pointless without a database, so they are not tried."""
+    """What requests need. Without a database the other checks are left out."""
     first = database()
     if first.level == "broken":
         return [first]
@@ -32,7 +32,7 @@ def readiness() -> list[Finding]:
 
 
 def connection_problem() -> str | None:
-    """What the database says to a fresh connection; the pool would only report that it waited in vain."""
+    """Why a new connection fails, or None. The pool would only say that it timed out."""
     try:
         psycopg.connect(**connection.get_connection_params()).close()
     except (psycopg.Error, CommandError) as error:
@@ -54,7 +54,7 @@ def unreachable(reason: str) -> Finding:
 
 
 def text() -> Finding:
-    """Whether the database can store what people write, and knows their capitals; both are settled when it is made."""
+    """Whether encoding and locale suit all languages; both are fixed when a database is created."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('server_encoding')")
         encoding = cursor.fetchone()[0]

@@ -1,3 +1,5 @@
+"""/healthz and /readyz, for load balancers and monitoring."""
+
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
@@ -12,7 +14,7 @@ from memoryconsole import health
 @never_cache
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    """The process answers; nothing else is asked."""
+    """Whether this process answers; nothing else is checked."""
     return JsonResponse({"status": "ok"})
 
 
@@ -21,7 +23,7 @@ def healthz(request: HttpRequest) -> JsonResponse:
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Anyone may read this, so it carries the verdicts and none of the advice, which can name hosts and paths."""
+    """Anybody may read this, so the advice of the checks is left out: it can name hosts and paths."""
     findings = health.readiness()
     ready = all(finding.level == "ok" for finding in findings)
     return JsonResponse(

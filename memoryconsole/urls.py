@@ -1,4 +1,4 @@
-"""Every address of the console and the API, grouped by prefix."""
+"""Every URL of the console and the API, grouped by prefix."""
 
 from django.urls import include, path, re_path
 
@@ -9,7 +9,7 @@ from memoryconsole.mcp_gateway import Gateway
 from memoryconsole.metrics import Metrics
 
 urlpatterns = [
-    # First, because programs ask far more often than people, and every address above is tried before.
+    # First, because most requests come from programs and Django tries the patterns in order.
     path("api/v1/", include("memoryconsole.api_urls")),
     path("api/schema", Schema.as_view(), name="api-schema"),
     path("api/docs", Docs.as_view(), name="api-docs"),
@@ -25,6 +25,6 @@ urlpatterns = [
     path("mcp/", not_found, name="mcp-not-found"),
 ]
 
-handler400 = "memoryconsole.api.bad_request"
+handler400 = "memoryconsole.error_pages.bad_request"
 handler404 = "memoryconsole.error_pages.not_found"
-handler500 = "memoryconsole.api.server_error"
+handler500 = "memoryconsole.error_pages.server_error"
