@@ -40,7 +40,7 @@ def time_of(id: UUID) -> datetime:
 
 
 def parse_id(raw: object) -> UUID | None:
-    """An id from outside, or None when it is not one."""
+    """The id, or None if it is not a UUID."""
     try:
         return UUID(str(raw))
     except ValueError:
@@ -48,7 +48,7 @@ def parse_id(raw: object) -> UUID | None:
 
 
 def _microseconds(moment: datetime) -> int:
-    """Since 1970, exactly: `timestamp()` is a float and rounds. Ids cannot say anything earlier."""
+    """Since 1970, exactly: `timestamp()` is a float and rounds. UUIDv7 has no earlier times, so those are 0."""
     return max(0, (moment - EPOCH) // timedelta(microseconds=1))
 
 

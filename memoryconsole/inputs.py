@@ -1,7 +1,7 @@
-"""Input from outside, as typed objects: one model per thing that can be sent, whoever sends it.
+"""Input as typed objects: one pydantic model for each kind of input.
 
-JSON bodies, query strings, forms, commands and tools are all read by the same models, so that every door gives the
-same answer to the same mistake.
+JSON bodies, query strings, forms, commands and tools are read by the same models, so that every interface answers the
+same mistake in the same way.
 """
 
 import re
@@ -27,15 +27,15 @@ class Input(BaseModel):
 T = TypeVar("T", bound=Input)
 LONGEST_QUOTED = 100
 LONGEST_NUMBER = 12
-# No text becomes so many times as long: the shortest credential and what it is known by are seven characters.
+# Scrubbing makes no text longer than this many times, because every credential it replaces is several characters long.
 MOST_GROWTH = 4
-# Control and format characters, and separators.
-SHAPELESS = {"Cc", "Cf", "Zl", "Zp", "Zs"}
+# Unicode categories that nobody sees: control and format characters, and separators.
+INVISIBLE = {"Cc", "Cf", "Zl", "Zp", "Zs"}
 NUMBER = re.compile(r"\s*[-+]?\d+(\.\d*)?\s*")
 
 
 def read(model: type[T], data: Mapping[str, Any]) -> T:
-    """The input as an object, or `Invalid` with every reason by its public name."""
+    """The validated input; `Invalid` has the reasons by public field name."""
     if not isinstance(data, Mapping):
         raise Invalid({"body": ["Send a JSON object."]})
     try:
@@ -48,7 +48,7 @@ def read(model: type[T], data: Mapping[str, Any]) -> T:
 
 
 def read_or_default(model: type[T], data: Mapping[str, Any]) -> tuple[T, Invalid | None]:
-    """The input, or what it is when nothing is said, with the reasons: for pages that show something all the same."""
+    """The validated input, or the defaults and the error, for pages that show something in any case."""
     try:
         return read(model, data), None
     except Invalid as problem:
@@ -68,12 +68,12 @@ def visible(text: str) -> str:
 
 
 def is_visible(text: str) -> bool:
-    """Not only spaces, nor what has no shape at all, such as the zero-width space that comes along with copied text."""
-    return any(category(character) not in SHAPELESS for character in text)
+    """False for text of only spaces and characters without a shape, such as the zero-width space in copied text."""
+    return any(category(character) not in INVISIBLE for character in text)
 
 
 def at_most(limit: int) -> AfterValidator:
-    """Characters when it is stored: what takes the place of a credential may be longer than that was."""
+    """The longest text after scrubbing, which may replace a credential by something longer."""
 
     def check(text: str) -> str:
         stored = len(scrub(text)[0]) if len(text) * MOST_GROWTH > limit else len(text)
@@ -94,7 +94,7 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 def _iso_date(value: object) -> object:
-    """A number, or digits alone, would be taken for seconds since 1970: a year for an hour of that day."""
+    """Refuse numbers, which pydantic would read as seconds since 1970. Digits may be a date: 20260512."""
     if isinstance(value, str) and NUMBER.fullmatch(value):
         try:
             return datetime.fromisoformat(value.strip())
@@ -118,7 +118,7 @@ def not_null(value: object) -> object:
 
 
 def _spaced(value: object) -> object:
-    """A NUL is no word: it separates words like a space."""
+    """NUL characters separate words, like spaces."""
     return value.replace("\x00", " ").strip() if isinstance(value, str) else value
 
 
@@ -127,14 +127,14 @@ def _empty_for_null(value: object) -> object:
 
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(no_nul)]
-# What is looked for, where hardly anything is wrong enough to be refused.
+# Words to search for: a NUL is replaced instead of refused.
 Words = Annotated[str, BeforeValidator(_spaced)]
-# Where nothing is a value: answers say null for it, and so may whoever asks.
+# Accepts null for an empty text, because that is how empty texts are answered.
 Perhaps = BeforeValidator(_empty_for_null)
 Moment = Annotated[datetime, BeforeValidator(_iso_date), AfterValidator(_in_utc)]
 Number = Annotated[int, BeforeValidator(_not_a_flag)]
 Fraction = Annotated[float, BeforeValidator(_not_a_flag), Field(allow_inf_nan=False)]
-# A part of a list: how many rows, and from where.
+# A part of a list.
 MOST_ROWS = 100
 Limit = Annotated[Number, Field(ge=1, le=MOST_ROWS)]
 Offset = Annotated[Number, Field(ge=0, le=10_000)]
@@ -159,7 +159,7 @@ def _reason(detail: ErrorDetails) -> str:
 
 
 def _is_wrong_word(detail: ErrorDetails) -> bool:
-    """One that can be shown to whoever wrote it, and stored in a report: no NUL, and no whole text."""
+    """Whether an unknown word is short and printable, so that the reason can quote it."""
     word = detail["input"]
     if detail["type"] not in {"enum", "literal_error"} or not isinstance(word, str):
         return False
@@ -199,7 +199,7 @@ REASONS = {
 
 
 def whole_number(typed: str) -> int | None:
-    """What an address or a field of a page says, from 0; None when it is no number, or longer than any of ours."""
+    """A number from 0, from a URL or a form; None if it is not a number, or has too many digits."""
     return int(typed) if typed.isdecimal() and len(typed) <= LONGEST_NUMBER else None
 
 
@@ -208,12 +208,12 @@ def snake_name(public_name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in public_name)
 
 
-# What pydantic calls a bound on a number that a function of ours looks at first.
+# Pydantic leaves its own names for limits in the schema if a `BeforeValidator` stands before them.
 BOUNDS = {"ge": "minimum", "le": "maximum"}
 
 
 def tidy_schema(part: Any) -> Any:
-    """JSON Schema's own words for bounds, and no titles that only repeat a field's name."""
+    """Use JSON Schema's names for limits, and drop titles, which only repeat the field's name."""
     if isinstance(part, list):
         return [tidy_schema(each) for each in part]
     if not isinstance(part, dict):
@@ -226,7 +226,7 @@ def tidy_schema(part: Any) -> Any:
 
 
 def never_null(*names: str) -> Callable[[dict[str, Any]], None]:
-    """Describe these fields of a model, or all of them, as what may be left out, but not be null."""
+    """A function for `json_schema_extra`: these fields, or all, may be left out but not be null."""
 
     def describe(schema: dict[str, Any]) -> None:
         fields = schema["properties"]

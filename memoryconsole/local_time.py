@@ -1,4 +1,4 @@
-"""What somebody's clock shows."""
+"""Times in the reader's time zone."""
 
 from datetime import UTC, datetime, tzinfo
 
@@ -6,7 +6,7 @@ from django.utils import timezone
 
 
 def local_time(moment: datetime, zone: tzinfo | None = None) -> datetime:
-    """In the reader's zone or another one, or in UTC at the ends of the calendar, where that has no year any more."""
+    """The moment in the reader's or the given zone; in UTC if that would be before year 1 or after year 9999."""
     try:
         return timezone.localtime(moment, zone)
     except OverflowError:

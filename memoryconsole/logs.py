@@ -1,4 +1,4 @@
-"""Log lines: readable on a terminal, JSON elsewhere, never with a memory's text in them."""
+"""Log lines: readable on a terminal, JSON elsewhere, never with the text of a memory."""
 
 import logging
 import sys
@@ -9,7 +9,7 @@ import structlog
 from django.db import OperationalError
 from psycopg import OperationalError as DriverError
 
-# What these say is about the machine; what others say may quote a memory, as PostgreSQL does with a row it refuses.
+# Messages of these errors are about the machine. Others may quote a memory, as PostgreSQL does when it refuses a row.
 HARMLESS = (OSError, OperationalError, DriverError)
 
 
@@ -31,7 +31,7 @@ def formatter() -> logging.Formatter:
 
 
 def _without_messages(logger: Any, name: str, event: Any) -> Any:
-    """Of an exception where it happened and what it was."""
+    """Log an exception by its type and traceback."""
     raised = event.pop("exc_info", None)
     if raised and raised[1]:
         event["exception"] = "\n".join(_described(raised[1]))
@@ -39,7 +39,7 @@ def _without_messages(logger: Any, name: str, event: Any) -> Any:
 
 
 def _described(error: BaseException) -> list[str]:
-    """The last one first."""
+    """The exception and its causes, the last one first."""
     before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     said = f": {error}" if isinstance(error, HARMLESS) else ""
     where = "".join(traceback.format_tb(error.__traceback__))

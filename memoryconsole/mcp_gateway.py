@@ -1,6 +1,6 @@
-"""`/mcp`: who is asking and how often is decided here, the rest by the MCP server, which runs in its own process.
+"""`/mcp`: checks the key and the rate limit, then passes the request to the MCP server, which is a process of its own.
 
-Its answers are whole, never streams, so passing them on holds a thread no longer than any other request does.
+That never answers with a stream, so a request holds its thread no longer than any other.
 """
 
 import http.client
@@ -28,7 +28,7 @@ class Absent(Problem):
 
 
 class WithKey(BasePermission):
-    """A browser's session will not do: the instance comes from the key."""
+    """Only an API key, not a session: the instance comes from the key."""
 
     def has_permission(self, request: Request, view: object) -> bool:
         if not isinstance(request.user, Actor) or request.user.kind != "key":
@@ -51,7 +51,7 @@ class Gateway(Endpoint):
 
 
 def _headers(meta: dict[str, Any]) -> dict[str, str]:
-    """What the protocol needs and nothing else; the Host is this machine's, which is the only one it takes."""
+    """Only what the protocol needs. The Host becomes 127.0.0.1, the only one that the MCP server accepts."""
     passed = {"Accept": meta.get("HTTP_ACCEPT", "*/*"), "Content-Type": meta.get("CONTENT_TYPE", "")}
     passed["Authorization"] = meta.get("HTTP_AUTHORIZATION", "")
     return passed | {
@@ -71,5 +71,5 @@ def _passed_on(body: bytes, headers: dict[str, str]) -> HttpResponse:
         raise Absent from None
     finally:
         server.close()
-    # Without a type Django would call it a page.
+    # Django would send text/html for a response without a type.
     return HttpResponse(content, status=answer.status, content_type=answer.getheader("Content-Type") or "text/plain")

@@ -1,4 +1,4 @@
-"""`/metrics` for Prometheus: how many requests, how long they took. Never which instance, nor what was in them."""
+"""`/metrics` for Prometheus: the number of requests and their times, without instances and contents."""
 
 import time
 from ipaddress import ip_address
@@ -45,7 +45,7 @@ def measure(get_response: View) -> View:
 
 
 def _labels(request: HttpRequest) -> tuple[str, str]:
-    """The route and not the path, which has ids in it; nothing a caller can make up."""
+    """The method and the route. Not the path: it has ids, and callers could make up any number of labels."""
     method = request.method if request.method in METHODS else "other"
     match = request.resolver_match
     return str(method), (match.view_name or match.route or "none") if match else "none"
@@ -61,7 +61,7 @@ class FromThisMachineOrAllInstances(BasePermission):
 
 
 def is_local(request: Request) -> bool:
-    """A proxy on this machine also calls from here, but for somebody else."""
+    """Not if a proxy on this machine passes on somebody else's request."""
     if any(header in request.META for header in FORWARDED):
         return False
     try:

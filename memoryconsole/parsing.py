@@ -1,4 +1,4 @@
-"""JSON as somebody sent or typed it, strictly: nothing is dropped, and nothing taken that no answer could repeat."""
+"""Strict JSON: nothing is dropped, and nothing accepted that could not be answered as JSON again."""
 
 import json
 import re
@@ -8,11 +8,11 @@ SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class NotJson(ValueError):
-    """With a sentence's end that says why."""
+    """The message is the reason, to be put after a colon."""
 
 
 def parse_json(text: str) -> Any:
-    """Without NaN, names that are there twice and halves of surrogate pairs; `NotJson` says which."""
+    """Refuse NaN, duplicate names and lone surrogates with `NotJson`, besides what is not JSON."""
     try:
         data = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_each_once)
         if SURROGATE_ESCAPE.search(text):
@@ -31,7 +31,7 @@ def _no_constant(name: str) -> Any:
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Of two values under one name the last would be taken, and the sender not be told."""
+    """Refuse duplicate names: the last value would win without a word."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

@@ -1,4 +1,4 @@
-"""Child processes: kept running while we live, and never outliving us."""
+"""Child processes: started again when they crash, and ended with this process."""
 
 import ctypes
 import os
@@ -14,12 +14,14 @@ from contextlib import suppress
 
 PR_SET_PDEATHSIG = 1
 LONGEST_PAUSE = 30.0
-# A child that ran this long was healthy: its next crash is a new story.
+# After running this long a child counts as healthy, and its crashes are counted anew.
 HEALTHY_SECONDS = 30.0
 
 
 class Child:
     """One process that is started again when it ends by itself, after a pause that grows with every quick crash."""
+
+    when_again = ""
 
     def __init__(self, name: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         self.name = name
@@ -31,7 +33,7 @@ class Child:
         self._next_start = 0.0
 
     def tend(self) -> str | None:
-        """Start it if it does not run and its pause is over; what happened, if anything worth telling."""
+        """Start the process if it should run and its pause is over. A message if it has ended."""
         now = time.monotonic()
         if self._process and self._process.poll() is not None:
             code = self._process.returncode
@@ -44,13 +46,11 @@ class Child:
             self._started = now
         return None
 
-    when_again = ""
-
     def is_wanted(self) -> bool:
         return True
 
     def _start(self, *sockets: int) -> "subprocess.Popen[bytes]":
-        # A session of its own: Ctrl-C reaches us alone, and we stop the children in order.
+        # In a session of its own it does not get our Ctrl-C: we stop the children in order.
         return subprocess.Popen(
             self.command,
             env=self.environment,
@@ -68,7 +68,7 @@ class Child:
         self.kill()
 
     def kill(self) -> None:
-        """End whatever is left of it, its own children included."""
+        """Kill the process, if it still runs, and its own children."""
         if self._process:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -77,9 +77,9 @@ class Child:
 
 
 class ChildOnDemand(Child):
-    """A process that is started when somebody connects to its socket, which stays open here while it does not run.
+    """A process that is started when somebody connects to its socket. The socket stays open in this process.
 
-    Until then it costs nothing, and whoever connects while it is replaced waits instead of being refused.
+    So it costs nothing until it is used, and connections wait while it is started again.
     """
 
     when_again = " when it is needed"
@@ -96,7 +96,7 @@ class ChildOnDemand(Child):
 
 
 def listen_locally(port: int) -> socket.socket:
-    """A socket only this machine can reach; port 0 takes a free one."""
+    """A socket on the loopback interface; port 0 chooses a free port."""
     return socket.create_server(("127.0.0.1", port), backlog=128)
 
 
@@ -105,7 +105,7 @@ def describe_exit(code: int) -> str:
 
 
 def end_with_parent(parent: int) -> None:
-    """Have this process told to stop when `parent` dies, even by kill -9."""
+    """Have SIGTERM sent to this process when `parent` dies, even by kill -9."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != parent:

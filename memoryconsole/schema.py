@@ -49,7 +49,7 @@ def documented(
 ) -> Callable[[View], View]:
     """Describe an endpoint: its input models, where it takes the instance from, and the shape of each answer.
 
-    `files` are the media types of a body that is no JSON, `downloads` those of an answer that is none.
+    `files` and `downloads` are the media types of bodies and answers that are not JSON.
     """
     parameters = list(_query_parameters(query)) if query else []
     if instance in ("query", "either"):
@@ -69,9 +69,9 @@ def documented(
 
 
 def _file(type: str) -> Schema:
-    if type != "multipart/form-data":
-        return {"type": "string", "format": "binary"}
     file = {"type": "string", "format": "binary"}
+    if type != "multipart/form-data":
+        return file
     return {"type": "object", "required": ["file"], "properties": {"file": file}, "additionalProperties": False}
 
 
@@ -86,7 +86,7 @@ def _component(shape: Any) -> Schema:
 
 
 def _collect(components: Mapping[str, Schema]) -> None:
-    """One name, one shape: of two the last would stand for both, and one endpoint be described wrongly."""
+    """Add components. Two shapes with one name are an error: one of their endpoints would be described wrongly."""
     for name, schema in components.items():
         if _components.setdefault(name, schema) != schema:
             raise ValueError(f"Two different shapes are called {name}.")

@@ -1,4 +1,4 @@
-"""Credentials have no place in a memory: they are replaced before anything is stored, logged or returned.
+"""Replaces credentials in texts before these are stored, logged or returned.
 
 Each pattern is a shape that hardly anything but a secret has; ordinary words and ids are left alone.
 """
@@ -8,16 +8,16 @@ from typing import Any
 
 REDACTED = "[redacted {}]"
 
-# What a secret is called: whatever follows it is one, or only what looks like one.
+# Names of secrets. Anything after one of the first is a secret; after the vague ones only what looks like one.
 _NAMES = (
     *("password", "passwd", "passphrase", "api[_ -]?key", "secret[_ -]?key", "client[_ -]?secret", "passwort"),
     *("kennwort", "mot de passe", "contraseña", "senha", "wachtwoord", "hasło", "şifre", "parola", "пароль"),
     *("密码", "密碼", "パスワード", "비밀번호"),
 )
 _VAGUE_NAMES = ("token", "secret", "credential")
-# It may be the name in a JSON document, or end in a colon of another width.
+# What separates name and secret, also in a JSON document or with a full-width colon.
 _IS = r"[\"']?\s*[:=：]\s*[\"']?"
-# What stands there already instead of one: a text is scrubbed again whenever it is edited, merged or imported.
+# A secret that is replaced already: texts are scrubbed again whenever they are edited, merged or imported.
 _REPLACED = r"\[redacted [A-Za-z ]+\]"
 _SHAPES = [
     ("private key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"),
@@ -36,7 +36,7 @@ _SHAPES = [
 ]
 _PATTERNS = [(name, re.compile(shape)) for name, shape in _SHAPES]
 
-# One quick test most texts fail: without any of these, in any case, there is nothing to look for.
+# A text without any of these, in upper or lower case, has no credentials. Most texts need no more than this test.
 _HINTS = (
     *("private key", "mc_", "sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_"),
     *("ghr_", "github_pat_", "xox", "aiza", "eyj", "bearer ", "basic ", "://", "api_key", "api-key"),

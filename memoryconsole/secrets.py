@@ -1,4 +1,4 @@
-"""Secrets a fresh installation makes for itself and keeps, readable only by their owner."""
+"""Secrets that an installation generates and keeps in files that only their owner can read."""
 
 import os
 from base64 import urlsafe_b64encode
@@ -8,10 +8,10 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 def kept_secret(directory: Path, name: str) -> str:
-    """The secret of this name, made at first use; 32 random bytes, which is also what Fernet wants.
+    """The secret of this name, generated at first use: 32 random bytes, as Fernet needs them.
 
-    Two processes may start at once on a fresh machine: each writes a whole file of its own, and the hard link
-    decides which one everybody reads.
+    Two processes may start at once: each writes a complete file of its own, and the first hard link decides which one
+    both read.
     """
     path = directory / "secrets" / name
     try:

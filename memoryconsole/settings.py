@@ -14,11 +14,11 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 if not env.flag("IGNORE_DOTENV", False):
     env.read_file(BASE_DIR / ".env")
 
-# Below the project, wherever a command is run from: cron or an agent's host would start an empty database elsewhere.
+# Relative to the project, not to the working directory: a command run by cron would start an empty database there.
 DATA_DIR = BASE_DIR / env.text("DATA_DIR", ".data")
 HOST = env.text("HOST", "127.0.0.1")
 PORT = env.number("PORT", 8000, low=1, high=65535)
-# Between the web server and the MCP server on this machine; `up` chooses one and tells them.
+# The local port between web server and MCP server; `up` chooses a free one and tells both.
 MCP_PORT = env.number("MCP_PORT", 0, low=0, high=65535)
 ADMIN_USERNAME = env.text("ADMIN_USERNAME", "admin")
 ADMIN_PASSWORD = env.text("ADMIN_PASSWORD")
@@ -109,7 +109,7 @@ DATABASES = {
                 "min_size": 1,
                 "max_size": env.number("DB_POOL_SIZE", 16, low=2, high=500),
                 "timeout": 10,
-                # Then the next request makes it try at once; by itself it would pause as long as it has tried already.
+                # After this the pool gives up, and the next request makes it try at once. Until then its pauses grow.
                 "reconnect_timeout": 2,
             },
             "connect_timeout": 5,
@@ -147,7 +147,7 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-# Django 6 has this setting; until then `memoryconsole.middleware` reads it under the same name.
+# A setting of Django 6; until then `memoryconsole.middleware` reads it.
 SECURE_CSP = {
     "default-src": ["'self'"],
     "img-src": ["'self'", "data:"],

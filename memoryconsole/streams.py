@@ -1,4 +1,4 @@
-"""Files on their way in: never larger than allowed, and with a name that means nothing to a system."""
+"""Uploaded files: a limit for their size, and safe names."""
 
 import re
 from pathlib import PurePosixPath
@@ -9,7 +9,7 @@ from memoryconsole.errors import Problem
 
 PART = 1024 * 1024
 LONGEST_NAME = 150
-# Also what turns the direction of text around: a name must not look as if it ended otherwise.
+# Also marks that change the direction of text, which could make a name seem to have another ending.
 UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f"*/:<>?\\|\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]')
 
 
@@ -22,7 +22,7 @@ class TooLarge(Problem):
 
 
 class Limited:
-    """A stream that ends in an error rather than in a full disk."""
+    """A stream that raises `TooLarge` after `most` bytes, before the disk is full."""
 
     def __init__(self, stream: Any, most: int) -> None:
         self._stream = stream
@@ -38,7 +38,7 @@ class Limited:
 
 
 def safe_name(raw: str) -> str:
-    """A file's own name without folders, signs that mean something to a system, and dots in front."""
+    """The name without folders, characters that are special to a system, and dots at its ends."""
     name = UNSAFE.sub("_", PurePosixPath(raw.replace("\\", "/")).name).strip(" .")
     stem, dot, ending = name.rpartition(".")
     if len(name) > LONGEST_NAME and dot and len(ending) <= 16:

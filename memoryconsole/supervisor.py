@@ -21,13 +21,13 @@ from memoryconsole.postgres.base import DatabaseWrapper
 from memoryconsole.processes import Child, ChildOnDemand, listen_locally
 
 TICK_SECONDS = 0.1
-# Looking for the database's process costs nothing, so it is done often; a real connection costs a little.
+# Looking at the database's process is cheap, so it is done more often than connecting to it.
 GLANCE_SECONDS = 0.3
 DATABASE_CHECK_SECONDS = 5.0
 STOP_SECONDS = 12.0
-# Before it ever answered, a web server that keeps crashing has something wrong that waiting will not cure.
+# A web server that crashes so often before it has ever answered is given up.
 HOPELESS_CRASHES = 4
-# By the server: it is not allowed; or an extension is not supported, or without its files.
+# SQLSTATE codes of PostgreSQL: not allowed; an extension that is not supported, or whose files are missing.
 REFUSALS = {"42501", "0A000", "58P01"}
 
 Say = Callable[[str], None]
@@ -56,7 +56,7 @@ def prepare(*, demo: bool, say: Say) -> None:
     try:
         call_command("migrate", verbosity=0, interactive=False)
     except DatabaseError as error:
-        # Django puts one of its own before the first of them.
+        # Django raises this one in place of the first error.
         said = error.__context__ if isinstance(error, MigrationSchemaMissing) else error
         if said is None or getattr(said.__cause__, "sqlstate", None) not in REFUSALS:
             raise
@@ -66,7 +66,7 @@ def prepare(*, demo: bool, say: Say) -> None:
         ) from None
     password = first_start.prepare(demo=demo)
     if password:
-        # At once: if anything goes wrong later, this was still the only time it could be shown.
+        # At once, because it cannot be shown again if something fails later.
         say(f"Sign in as {settings.ADMIN_USERNAME} with the password {password} (shown only this once).")
     # From here on this process only watches; the children have pools of their own.
     database = cast(DatabaseWrapper, connections["default"])
@@ -84,8 +84,8 @@ class Supervisor:
         manage = [sys.executable, str(settings.BASE_DIR / "manage.py")]
         parent = ["--parent", str(os.getpid())]
         listening = _mcp_socket()
-        told = {"MCP_PORT": str(listening.getsockname()[1])}
-        self.web = Child("web server", [*manage, "web", "--host", host, "--port", str(port), *parent], told)
+        environment = {"MCP_PORT": str(listening.getsockname()[1])}
+        self.web = Child("web server", [*manage, "web", "--host", host, "--port", str(port), *parent], environment)
         self.mcp = ChildOnDemand("MCP server", [*manage, "mcpserver", *parent], listening)
         self.worker = Child("worker", [*manage, "worker", *parent])
         self._next_glance = self._next_database_check = 0.0

@@ -28,11 +28,10 @@ class InstanceOwned(OfInstance):
 
 
 def key_made_last(table: str, *columns: str) -> RunSQL:
-    """Make the primary key again, after the other indexes and before anything refers to it.
+    """Drop the primary key and create it again, after the other indexes and before any foreign key refers to it.
 
-    Every index starts with the instance, so before its first ANALYZE a table's indexes all look equally good, and
-    PostgreSQL then takes the newest. Were that not the primary key, each check of a foreign key would read the whole
-    instance.
+    Every index starts with the instance, so before the first ANALYZE all indexes of a table look equally good, and
+    PostgreSQL takes the newest. If that is not the primary key, each check of a foreign key reads the whole instance.
     """
     names = ", ".join(columns or ("id",))
     again = f"ALTER TABLE {table} DROP CONSTRAINT {table}_pkey, ADD PRIMARY KEY (instance_id, {names})"
@@ -48,12 +47,12 @@ def owned_by_instance(*tables: str) -> list[RunSQL]:
 
 
 def part_of(table: str, column: str, parent: str) -> RunSQL:
-    """A row of `table` dies with the row of the same instance it is part of."""
+    """A row of `table` is deleted with the row of the same instance that it is part of."""
     return _foreign_key(table, column, f"(instance_id, {column})", f"{parent} (instance_id, id)", "ON DELETE CASCADE")
 
 
 def points_to(table: str, column: str, target: str) -> RunSQL:
-    """A row of `table` survives the row of the same instance it points to, and forgets it."""
+    """A row of `table` stays when the row of the same instance it points to is deleted; the column becomes null."""
     return _foreign_key(
         table, column, f"(instance_id, {column})", f"{target} (instance_id, id)", f"ON DELETE SET NULL ({column})"
     )

@@ -4,12 +4,12 @@ import json
 import re
 from typing import Any
 
-# Control characters but the line break, line separators, and the marks that turn the direction of text around.
+# Control characters except the line break, line separators, and marks that change the direction of text.
 _UNSAFE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """The same text with what a terminal would obey made visible."""
+    """The text with control characters shown as escapes instead of being obeyed."""
     return _UNSAFE.sub(_visible, text.replace("\r\n", "\n").expandtabs(4))
 
 

@@ -1,4 +1,4 @@
-"""Forms with files that are larger than anything that is taken are refused before they fill a disk."""
+"""Refuses forms that are larger than any file we accept, before they fill the disk."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from django.core.files.uploadhandler import FileUploadHandler
 
 from memoryconsole.counting import size_of
 
-# The other fields of a form, and what separates them.
+# Room for the other fields of a form and the separators.
 BESIDE_THE_FILE = 1024 * 1024
 
 
 class UploadLimit(FileUploadHandler):
-    """Stands before the handlers that keep the file."""
+    """The first upload handler: it checks the length and passes everything on."""
 
     def handle_raw_input(
         self, input_data: Any, META: Any, content_length: int, boundary: Any, encoding: Any = None

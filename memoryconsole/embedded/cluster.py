@@ -1,4 +1,4 @@
-"""Making, starting and stopping one cluster. The caller holds the lock; nothing here looks at who else uses it."""
+"""Creating, starting and stopping a cluster. The caller holds the lock and knows whether others use the cluster."""
 
 import functools
 import os
@@ -16,7 +16,7 @@ from memoryconsole.embedded.home import SHARED, Home, make_socket_directory
 START_SECONDS = 120
 STOP_SECONDS = 60
 LARGEST_LOG = 2 * 1024 * 1024
-# Parallel index builds need this much; containers often have 64 MB.
+# Parallel index builds need this much in /dev/shm; containers often have 64 MB.
 SMALLEST_DEV_SHM = 512 * 1024 * 1024
 
 SETTINGS = {
@@ -63,7 +63,7 @@ class Cluster:
         return binaries.find(self._chosen_bin_dir, SHARED)
 
     def make(self) -> None:
-        """initdb into a draft that is renamed when it is whole: an interrupted one is never mistaken for data."""
+        """Run initdb in a temporary directory and rename that, so that an interrupted run leaves no cluster."""
         if self.home.cluster.exists():
             return
         for leftover in self.home.path.glob("data.new-*"):
@@ -81,13 +81,13 @@ class Cluster:
         self._check_version()
         self._clear_the_way()
         make_socket_directory(self.home)
-        _limit(self.log)
+        _rotate(self.log)
         options = " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in self._settings().items())
         arguments = ["start", "-s", "-w", "-t", str(START_SECONDS), "-D", str(self.home.cluster), "-o", options]
         self._run("pg_ctl", *arguments, failure="PostgreSQL did not start")
 
     def stop(self, mode: str = "fast") -> None:
-        """Waits itself: pg_ctl waits for a number to go, which a killed server keeps until somebody collects it."""
+        """Stop and wait. pg_ctl would wait until the pid is gone, but a killed server keeps it as a zombie."""
         if not self.is_running():
             return
         arguments = ["stop", "-s", "-W", "-m", mode, "-D", str(self.home.cluster)]
@@ -131,27 +131,26 @@ class Cluster:
             return None
 
     def is_running(self) -> bool:
-        """A pid file alone proves nothing: after a crash the number may be someone else's."""
+        """The pid file alone is no proof: after a crash the pid may belong to another program."""
         pid = self._recorded_pid()
         return pid is not None and _works_in(pid, self.home.cluster)
 
-    def check_in_sight(self) -> None:
-        """A service with a /tmp of its own has a socket there that nobody else sees: deaf to us, and in good health."""
+    def check_socket_in_sight(self) -> None:
+        """Refuse to stop a healthy server whose socket is in the private /tmp of a service, where we cannot see it."""
         pid = self._recorded_pid()
         if pid is None or not self.is_running() or self.home.socket_directory.parent == self.home.path:
             return
-        if _sight_of(pid) != _sight_of(os.getpid()):
+        if _mount_namespace(pid) != _mount_namespace(os.getpid()):
             raise EmbeddedPostgresError(
                 f"PostgreSQL runs, and has its socket in a temporary directory that cannot be seen from here, because "
                 f"the path of {self.home.path} is too long for one. Stop it and point DATA_DIR at a shorter path."
             )
 
     def _clear_the_way(self) -> None:
-        """Deal with what a killed server leaves behind.
+        """Remove what a killed server leaves behind and a new one refuses to start beside.
 
-        Its children need a moment to notice, and a new server refuses to start beside them. It also refuses when the
-        number in its lock files answers to a signal: another program's by now, or a zombie nobody has collected.
-        A number that answers to nothing is left for PostgreSQL to judge.
+        That is, for a moment, its child processes. And it is its lock files, if the pid in them exists, although it is
+        by now another program's or a zombie's. Lock files with a pid that does not exist PostgreSQL removes itself.
         """
         deadline = time.monotonic() + 20
         while (left := _processes_in(self.home.cluster)) and time.monotonic() < deadline:
@@ -162,7 +161,7 @@ class Cluster:
             (self.home.socket_directory / ".s.PGSQL.5432.lock").unlink(missing_ok=True)
 
     def _run(self, program: str, *arguments: str, failure: str) -> None:
-        # Whoever deleted the data directory while the server ran still wants it stopped.
+        # A server whose data directory was deleted must still be stopped.
         place = self.log if self.log.parent.is_dir() else Path(os.devnull)
         try:
             with place.open("ab") as log:
@@ -178,13 +177,13 @@ class Cluster:
             raise EmbeddedPostgresError("\n".join([f"{failure}; {place} ends with:", *said]))
 
 
-def _limit(log: Path) -> None:
+def _rotate(log: Path) -> None:
     if log.exists() and log.stat().st_size > LARGEST_LOG:
         log.replace(log.with_suffix(".log.1"))
 
 
 def _works_in(pid: int, directory: Path) -> bool:
-    """Whether this process is a PostgreSQL on this cluster; every one of them makes it its working directory."""
+    """Whether this is a process of the cluster's server: all of them have the cluster as their working directory."""
     if Path("/proc/self/cwd").exists():
         try:
             return Path(f"/proc/{pid}/cwd").readlink() == directory
@@ -200,8 +199,8 @@ def _processes_in(directory: Path) -> list[int]:
     return [int(entry) for entry in os.listdir("/proc") if entry.isdigit() and _works_in(int(entry), directory)]
 
 
-def _sight_of(pid: int) -> str:
-    """Which file systems a process sees, by the number of its namespace; nothing where that cannot be told."""
+def _mount_namespace(pid: int) -> str:
+    """What decides which file systems a process sees; empty if it cannot be read."""
     try:
         return os.readlink(f"/proc/{pid}/ns/mnt")
     except OSError:

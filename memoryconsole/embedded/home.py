@@ -20,7 +20,7 @@ SHARED = Path("/var/lib/memory-console")
 BELONGS_TO = "belongs-to"
 # A socket's path may have 107 bytes, and PostgreSQL adds "/.s.PGSQL.5432.lock" to the directory.
 LONGEST_SOCKET_DIRECTORY = 85
-# Of the file in which a server describes itself.
+# In postmaster.pid, counted from 0.
 SOCKET_LINE = 4
 
 
@@ -52,7 +52,7 @@ class Home:
         return self._socket_directory_in_use() or Path(tempfile.gettempdir()) / f"memory-console-{name}"
 
     def _socket_directory_in_use(self) -> Path | None:
-        """Where a server says it listens: the one that started it may have had another TMPDIR."""
+        """Where the running server listens: it may have been started with another TMPDIR."""
         try:
             said = Path(read_path(self.cluster / "postmaster.pid").splitlines()[SOCKET_LINE])
             return said if said.is_absolute() and said.is_dir() else None
@@ -61,7 +61,7 @@ class Home:
 
 
 def read_path(file: Path) -> str:
-    """A path is bytes, which not every locale can read as text; like this it is the path again."""
+    """Paths are bytes, which may not be text in this locale; `fsdecode` keeps them as they are."""
     return os.fsdecode(file.read_bytes())
 
 
@@ -82,7 +82,7 @@ def open_home(data_dir: Path) -> Home:
 
 
 def make_socket_directory(home: Home) -> None:
-    """A fallback below /tmp has a guessable name, so whoever made it must have been us."""
+    """Create it, or check that it is ours: its name below /tmp can be guessed by others."""
     path = home.socket_directory
     try:
         path.mkdir(mode=0o700)
@@ -114,7 +114,7 @@ def _make(place: Path) -> None:
 
 
 def abandoned() -> list[Path]:
-    """Clusters of root's whose data directory is gone. Never removed by us: the disk may just not be mounted."""
+    """Root's clusters whose data directory is gone. They are kept, because that may only not be mounted."""
     if os.geteuid() != 0 or not SHARED.is_dir():
         return []
     return [home for home in sorted(SHARED.glob("cluster-*")) if not _is_linked(home)]

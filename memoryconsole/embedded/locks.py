@@ -1,4 +1,4 @@
-"""File locks: the kernel gives them back when a process dies, however it dies."""
+"""File locks, which the kernel releases when a process ends in any way."""
 
 import fcntl
 import os
@@ -12,7 +12,7 @@ from memoryconsole.embedded.account import owner_of
 def open_lock(path: Path) -> int:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     if os.geteuid() == 0:
-        # Root may look after a user's console; the user must be able to use the file again.
+        # If root runs a user's console, the user must still be able to open the file afterwards.
         owner = owner_of(path.parent)
         os.fchown(descriptor, owner.uid, owner.gid)
     return descriptor
@@ -37,7 +37,7 @@ def shared(path: Path) -> int:
 
 @contextmanager
 def unless_shared(path: Path) -> Iterator[bool]:
-    """True, and nobody can join meanwhile, when no process holds the lock; False otherwise."""
+    """True if no other process holds the lock; then none can take it in the meantime."""
     descriptor = open_lock(path)
     try:
         try:

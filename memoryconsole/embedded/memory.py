@@ -4,13 +4,13 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-# What a container is limited to, by version of the interface; "max" when it is not.
+# Where cgroups, version 2 and 1, say how much memory a container may use; "max" if there is no limit.
 LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 LEAST_MB, MOST_MB = 128, 8192
 
 
 def settings(limits: Sequence[Path] = LIMITS) -> dict[str, str]:
-    """Pages are only taken when they are needed. Vectors that do not fit are read again for every search."""
+    """Generous: memory is only taken when needed, and vectors that do not fit are read again for every search."""
     mb = total_mb(limits)
     return {
         "shared_buffers": f"{min(max(mb // 4, LEAST_MB), MOST_MB)}MB",

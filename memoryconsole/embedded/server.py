@@ -1,4 +1,4 @@
-"""One embedded server as its users see it: join it, look whether it lives, leave it."""
+"""The embedded server as the processes that share it see it: joining, checking and leaving it."""
 
 import atexit
 import os
@@ -18,7 +18,7 @@ from memoryconsole.embedded.home import Home, open_home
 
 DATABASE = "memoryconsole"
 USER = "postgres"
-# Only part of the socket's name, but said aloud: a PGPORT in the environment must not change where we look.
+# Only a part of the socket's name. Given explicitly, because PGPORT in the environment would change it.
 PORT = 5432
 
 
@@ -38,7 +38,7 @@ def address_of(home: Home) -> Address:
 
 @dataclass(frozen=True)
 class Membership:
-    """This process's place among the users of the server; the lock behind it lasts as long as the process."""
+    """That this process uses the server. The shared lock behind it lasts as long as the process."""
 
     pid: int
     home: Home
@@ -55,7 +55,7 @@ class Server:
         self._thread_lock = threading.Lock()
 
     def ensure_running(self) -> Address:
-        """The running server's address. Only the first call of a process looks; the others cost a comparison."""
+        """The address of the running server, which only the first call of a process checks and starts."""
         member = self._member
         if member and member.pid == os.getpid():
             return member.address
@@ -63,11 +63,11 @@ class Server:
             return self._join().address
 
     def has_died(self) -> bool:
-        """A glance that costs microseconds, to be taken often; only `revive` really asks the server."""
+        """Only looks at the process, which takes microseconds; `revive` connects."""
         return self._member is not None and not self._cluster(self._member.home).is_running()
 
     def revive(self) -> bool:
-        """Start the server if it is gone, whatever this process believed; whether that was necessary."""
+        """Connect to the server, and start it if that fails; True if it had to be started."""
         home = self._member.home if self._member else open_home(self.data_dir)
         if reachable(home):
             return False
@@ -78,7 +78,7 @@ class Server:
             return True
 
     def leave(self) -> None:
-        """The last one out stops the server. A forked child that never joined has nothing to leave."""
+        """The last process to leave stops the server. A forked child that never joined does nothing."""
         member, self._member = self._member, None
         if member is None or member.pid != os.getpid():
             return
@@ -90,7 +90,7 @@ class Server:
                 self._cluster(member.home).stop()
 
     def stop(self, mode: str = "fast") -> None:
-        """Stop it whoever is using it."""
+        """Stop the server even if it is in use."""
         home = open_home(self.data_dir)
         with locks.exclusive(home.lock):
             self._cluster(home).stop(mode)
@@ -105,7 +105,7 @@ class Server:
         if self._member and self._member.pid == os.getpid():
             return self._member
         home = open_home(self.data_dir)
-        # Shared before looking: from here on nobody can decide that they are the last.
+        # Locked before checking, so that no other process can be the last and stop the server meanwhile.
         descriptor = locks.shared(home.users)
         try:
             if not reachable(home):
@@ -123,8 +123,8 @@ class Server:
         if _settled(home) is not Ping.OK:
             cluster = self._cluster(home)
             cluster.make()
-            cluster.check_in_sight()
-            # Running but deaf, because its socket was removed or it hangs: only a new one can be reached.
+            cluster.check_socket_in_sight()
+            # It may run without answering, because it hangs or its socket was removed.
             cluster.stop()
             cluster.start()
         _create_database(home)
@@ -135,7 +135,7 @@ class Server:
 
 
 def reachable(home: Home) -> bool:
-    """A real connection to the console's own database, which is the only proof of life that counts."""
+    """Whether the console's own database accepts a connection; a running process may not."""
     try:
         psycopg.connect(**address_of(home).parameters(DATABASE)).close()
     except psycopg.OperationalError:

@@ -1,4 +1,4 @@
-"""The few things templates cannot say by themselves."""
+"""Template tags for icons, times and importance, and a filter for looking up a key."""
 
 from datetime import datetime
 from functools import cache
@@ -47,7 +47,7 @@ def _in_words(moment: datetime) -> str:
 @register.simple_tag
 @cache
 def importance(value: int) -> SafeString:
-    """One to ten bars; the ten answers are made once, because a list asks for one in every row."""
+    """Ten bars, so many of them filled. Cached, because a list has one in every row."""
     bars = [f"M{x}.8 0h8.4v10h-8.4z" for x in range(0, 100, 10)]
     return format_html(
         '<span class="meter" title="Importance {} of 10"><b>{}</b>'
