@@ -1,9 +1,9 @@
-"""Making the vectors that are missing, in batches, outside any transaction.
+"""Make the vectors that are missing, in batches, outside any transaction.
 
-What is missing is written on the rows themselves, so a crash loses nothing: the next run finds the same rows. Running
-twice does no harm. Vectors of one model are one generation; when an instance changes its model, the next generation is
-filled while search goes on with the old one, and the switch is one statement at the end. What is saved or corrected
-meanwhile gets a vector of the old one too, by a job of its own that does not wait for the long one.
+The rows themselves say what is missing. So a crash loses nothing, because the next run finds the same rows, and running
+twice does no harm. The vectors of one model are a generation. When an instance changes its model, the next generation
+is filled while search goes on with the old one, and one statement at the end switches. What is saved or corrected
+meanwhile also gets a vector of the old generation, by a job of its own that does not wait for the long one.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +22,7 @@ from accounts.access import Scope
 from instances.models import Instance
 from memories.asking import PASSING, Unavailable
 from memories.embedding.answers import Vector
-from memories.embedding.backfill_sql import FORGET
+from memories.embedding.backfill_sql import DELETE_OTHERS
 from memories.embedding.batches import embed_batches
 from memories.embedding.embedder import model_of
 from memories.embedding.storing import (
@@ -46,12 +46,12 @@ MOST = 2**31 - 1
 NO_MODEL = "No OpenAI or Azure key reaches this instance, so there is nothing to make vectors with."
 Progress = Callable[[int], None]
 
-# Before what waits with the same lock without being asked for, also if that is put off.
+# A job that somebody asked for runs before automatic ones with the same lock, also before those that are postponed.
 ASKED_FOR = 1
 
 
 def embed_soon(scope: Scope) -> None:
-    """Have the worker embed what is pending; queued in the transaction that made it necessary, once."""
+    """Queue a job that embeds what is pending. Call it in the transaction that made the job necessary."""
     instance = scope.instance
     if model_of(instance):
         _queue_surely(instance, "embed_memories", lock=_lock(instance))
@@ -65,7 +65,7 @@ def _lock(instance: Instance) -> str:
 
 def _queue_surely(instance: Instance, task: str, *, lock: str) -> None:
     if not _queue(instance, task, lock):
-        # The job that is queued already may begin, and end, before this transaction does: look again afterwards.
+        # The job that is already queued may begin and end before this transaction commits: check again after it.
         transaction.on_commit(lambda: _queue(instance, task, lock), robust=True)
 
 
@@ -82,7 +82,10 @@ def _queue(instance: Instance, task: str, lock: str) -> bool:
 
 
 def embed_anew(scope: Scope) -> None:
-    """With a job to watch where there is something to do: it may take hours, and search changes when it is done."""
+    """Embed everything with the model the instance wants now.
+
+    If anything is missing, by a job that people can watch: it may take hours, and search changes when it is done.
+    """
     if model_of(scope.instance) and missing(scope):
         ask_for_embedding(scope)
     else:
@@ -90,7 +93,10 @@ def embed_anew(scope: Scope) -> None:
 
 
 def embed_what_is_left(scope: Scope) -> None:
-    """Of a model that the server was started with nobody has heard yet: embedded anew, unless that is under way."""
+    """Embed what is pending or failed before, when a worker starts and every night.
+
+    If the server was started with another model, everything is embedded anew, unless that is already under way.
+    """
     try_failed_again(scope)
     unfinished = Job.objects.filter(instance=scope.instance, kind=KIND, state__in=Job.UNFINISHED)
     if scope.instance.embedding_model != model_of(scope.instance) and not unfinished.exists():
@@ -100,7 +106,7 @@ def embed_what_is_left(scope: Scope) -> None:
 
 
 def ask_for_embedding(scope: Scope, *, limit: int | None = None) -> Job:
-    """Somebody wants it now: a job they can watch. What waits for a better moment is tried now too."""
+    """Queue a job that people can watch. Failed texts and postponed jobs are tried again now too."""
     scope.require_write()
     lock = _lock(scope.instance)
     with transaction.atomic():
@@ -120,14 +126,14 @@ def ask_for_embedding(scope: Scope, *, limit: int | None = None) -> Job:
 
 
 def try_failed_again(scope: Scope) -> None:
-    """What the embedder once refused counts as pending again, and so does what has lost a vector."""
+    """Mark as pending again what the embedder refused and what has lost a vector."""
     mark_pending(scope.instance, scope.instance.embedding_generation)
     rows = Memory.objects.filter(instance=scope.instance, embedding=EmbeddingState.FAILED)
     rows.filter(IS_NOT_EMBEDDED).update(embedding=EmbeddingState.PENDING)
 
 
 def run_embedding(scope: Scope, job_id: str = "", limit: int | None = None) -> None:
-    """`embed_pending` for the worker. What stops it stands in the row of every job that waits, also behind this one."""
+    """`embed_pending` for the worker. The reason of a failure is written to the row of every queued job."""
     try:
         if job_id:
             _run_watched(scope, UUID(job_id), limit)
@@ -140,7 +146,7 @@ def run_embedding(scope: Scope, job_id: str = "", limit: int | None = None) -> N
 
 
 def _run_watched(scope: Scope, job_id: UUID, limit: int | None) -> None:
-    """Writes into the row of a job that somebody watches how far it is."""
+    """Run a job that somebody watches, with its progress in its row."""
     rows = Job.objects.filter(instance=scope.instance, id=job_id)
     model = model_of(scope.instance)
     if not model:
@@ -158,8 +164,8 @@ def _run_watched(scope: Scope, job_id: UUID, limit: int | None) -> None:
     except Unavailable:
         rows.update(state=Job.State.QUEUED)
         raise
-    # Somebody else may have made some of them in the meantime: what was asked for is done all the same. But when
-    # another model is wanted by now, the rest is not made at all.
+    # Another job may have made some of the vectors: the total is reached all the same. But if the instance wants
+    # another model by now, the rest is never made.
     made = Value(before + done)
     finished = Greatest(F("total"), made) if _wants(scope.instance, model) else made
     rows.update(state=Job.State.DONE, done=finished, total=finished, finished_at=timezone.now())
@@ -170,9 +176,9 @@ def find_job(scope: Scope, raw_id: object) -> Job:
 
 
 def embed_pending(scope: Scope, *, limit: int | None = None, progress: Progress = lambda done: None) -> int:
-    """Embed what is missing, up to `limit` chunks; how many got a vector.
+    """Embed what is missing, up to `limit` chunks; returns how many got a vector.
 
-    Raises `Unavailable` when the embedder does not answer: what was done until then stays.
+    Raises `Unavailable` when the embedder does not answer. Vectors stored until then are kept.
     """
     instance = scope.instance
     model = model_of(instance)
@@ -180,41 +186,41 @@ def embed_pending(scope: Scope, *, limit: int | None = None, progress: Progress 
         return 0
     begin_with(instance, model)
     generation = generation_for(instance, model)
-    looking, done = Missing(instance, generation), 0
-    batches = takewhile(lambda _: _wants(instance, model), _batches(looking, limit))
+    missing_chunks, done = Missing(instance, generation), 0
+    batches = takewhile(lambda _: _wants(instance, model), _batches(missing_chunks, limit))
     for made in embed_batches(instance, generation, batches):
         done += made
         progress(done)
-    if _wants(instance, model) and (done != limit or not looking.next(1)):
+    if _wants(instance, model) and (done != limit or not missing_chunks.next(1)):
         _finish(scope, generation, model)
     return done
 
 
 def _wants(instance: Instance, model: str) -> bool:
-    """Whether it still does: somebody may change their mind meanwhile, and has then queued what is to be done instead.
+    """Whether the instance still wants this model. Whoever changes it queues the new work themselves.
 
-    Read anew beside what is being worked with: vectors on their way are of the model that was wanted before.
+    Read into an object of its own: `instance` must keep the model whose vectors are being made.
     """
     now = Instance.objects.filter(id=instance.id).first()
     return now is not None and model_of(now) == model
 
 
-def _batches(looking: Missing, limit: int | None) -> Iterator[list[Piece]]:
+def _batches(missing_chunks: Missing, limit: int | None) -> Iterator[list[Piece]]:
     left = MOST if limit is None else limit
-    while left and (batch := looking.next(min(BATCH, left))):
+    while left and (batch := missing_chunks.next(min(BATCH, left))):
         left -= len(batch)
         yield batch
 
 
 def embed_fresh(scope: Scope) -> int:
-    """While another model makes all vectors anew: embed what is pending by the one that is searched with.
+    """While all vectors are made anew: embed what is pending with the old model, which search still uses.
 
-    Nothing when nobody can be asked for that any more: words find it, and the new vectors will.
+    If the old model cannot be asked any more, nothing is done: words find these memories, and later the new vectors do.
     """
     instance, generation = scope.instance, scope.instance.embedding_generation
-    looking, done = Missing(instance, generation), 0
+    missing_chunks, done = Missing(instance, generation), 0
     in_use = Instance.objects.filter(id=instance.id, embedding_generation=generation)
-    batches = takewhile(lambda _: _is_changing(instance) and in_use.exists(), _batches(looking, None))
+    batches = takewhile(lambda _: _is_changing(instance) and in_use.exists(), _batches(missing_chunks, None))
     try:
         for made in embed_batches(instance, generation, batches):
             done += made
@@ -225,13 +231,15 @@ def embed_fresh(scope: Scope) -> int:
 
 
 def _is_changing(instance: Instance) -> bool:
-    """Whether search still uses vectors of another model than the instance wants."""
+    """Whether search still uses another model than the instance wants."""
     return bool(model_of(instance)) and instance.embedding_model not in ("", model_of(instance))
 
 
 def store_vectors(scope: Scope, vectors: Mapping[UUID, Vector], model: str) -> None:
-    """Vectors of `model` that are there before their memories, in the transaction that writes these, which are one
-    chunk each."""
+    """Store vectors of `model`, given by memory id, in the transaction that writes the memories.
+
+    Each of these memories must be a single chunk.
+    """
     instance = scope.instance
     begin_with(instance, model)
     if not vectors or instance.embedding_model != model:
@@ -240,10 +248,10 @@ def store_vectors(scope: Scope, vectors: Mapping[UUID, Vector], model: str) -> N
 
 
 def generation_for(instance: Instance, model: str) -> int:
-    """The generation to fill: the one in use, or the one of another model that the instance wants now.
+    """The generation to fill: the one in use, or that of another model that the instance wants now.
 
-    It follows from the model's name: what an unfinished change has left is used when its model is wanted again, and
-    never taken for the vectors of a third one.
+    Its number is computed from the model's name. So what an unfinished change left behind is used if its model is
+    wanted again, and is never mistaken for vectors of a third model.
     """
     current = instance.embedding_generation
     if instance.embedding_model in ("", model):
@@ -258,7 +266,7 @@ def missing(scope: Scope) -> int:
 
 
 def refused(scope: Scope) -> int:
-    """How many chunks have none because the embedder did not take them."""
+    """How many chunks have no such vector because the embedder refused their text."""
     return count_refused(scope.instance, _wanted(scope.instance))
 
 
@@ -267,16 +275,16 @@ def _wanted(instance: Instance) -> int:
 
 
 def begin_with(instance: Instance, model: str) -> None:
-    """The first vectors of an instance say which model it uses, and are searched as they come."""
+    """Record the model of the instance's first vectors, which are then searched as they come."""
     if not instance.embedding_model:
         Instance.objects.filter(id=instance.id, embedding_model="").update(embedding_model=model)
         instance.refresh_from_db(fields=["embedding_model", "embedding_generation"])
 
 
 def _finish(scope: Scope, generation: int, model: str) -> None:
-    """Everything has a vector now: search with this generation, and forget the others.
+    """Everything has a vector now: search with this generation, and delete the others.
 
-    Memories first and vectors last, as whoever changes a memory does: they cannot wait for each other.
+    Memories are written before vectors, as in every change of a memory, so that the two cannot deadlock.
     """
     instance = scope.instance
     with transaction.atomic(), connection.cursor() as cursor:
@@ -285,7 +293,7 @@ def _finish(scope: Scope, generation: int, model: str) -> None:
             embed_soon(scope)
         mark_ready(instance, generation, None)
         if is_switched:
-            cursor.execute(FORGET, parameters(instance, generation))
+            cursor.execute(DELETE_OTHERS, parameters(instance, generation))
 
 
 def _switch(instance: Instance, generation: int, model: str) -> bool:

@@ -1,4 +1,4 @@
-"""Texts on their way to the embedder and back, in batches: a few are away while the database stores another one."""
+"""Send texts to the embedder in batches: some are being embedded while the database stores another one."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,75 +13,78 @@ from memories.embedding.embedder import TEXTS_SECONDS, embed_texts, embedder
 from memories.embedding.storing import Piece, copy_known, mark_failed, mark_ready, store
 from memoryconsole.connections import release_connection
 
-HARMLESS = "tea"
-# So many requests at once, of an API that answers soon: one that takes its time is not asked again before it is done,
-# or all of them would come too late.
-ABREAST = 4
-SOON = TEXTS_SECONDS / 6
+HARMLESS_TEXT = "tea"
+# How many requests an API gets at once if it answers quickly. A slow one gets one at a time: all of several would time
+# out.
+MAX_IN_FLIGHT = 4
+QUICK_SECONDS = TEXTS_SECONDS / 6
 
 
 @dataclass(slots=True)
-class Away:
-    """A batch whose texts are being embedded. Those in `later` get the vector of a text that has one by then."""
+class Request:
+    """A batch whose texts are being embedded: those of `to_embed`.
+
+    The pieces `to_copy` get the vector of the same text, which is stored or on its way in another batch.
+    """
 
     pieces: Sequence[Piece]
-    asked: Sequence[Piece]
-    later: Sequence[Piece]
-    since: float
+    to_embed: Sequence[Piece]
+    to_copy: Sequence[Piece]
+    sent_at: float
     answer: Future[dict[str, Vector]]
 
 
 def embed_batches(instance: Instance, generation: int, batches: Iterator[Sequence[Piece]]) -> Iterator[int]:
-    """Give batches their vectors, in their order; how many each of them was, once it has them.
+    """Embed and store batches in their order, and yield the size of each once it is stored.
 
-    Raises `Unavailable` when the embedder does not answer, after storing what else was answered until then.
+    Raises `Unavailable` when the embedder does not answer, after storing what it answered to other batches.
     """
-    away: deque[Away] = deque()
+    in_flight: deque[Request] = deque()
     failure: Unavailable | None = None
-    abreast = 1
+    most = 1
     while True:
-        while failure is None and len(away) < abreast and (pieces := next(batches, None)):
-            away.append(_send(instance, generation, pieces, away))
-        if not away:
+        while failure is None and len(in_flight) < most and (pieces := next(batches, None)):
+            in_flight.append(_send(instance, generation, pieces, in_flight))
+        if not in_flight:
             break
-        batch = away.popleft()
+        request = in_flight.popleft()
         try:
-            _receive(instance, generation, batch)
+            _receive(instance, generation, request)
         except Unavailable as unavailable:
             failure = failure or unavailable
             continue
-        abreast = ABREAST if monotonic() - batch.since < SOON else 1
-        yield len(batch.pieces)
+        most = MAX_IN_FLIGHT if monotonic() - request.sent_at < QUICK_SECONDS else 1
+        yield len(request.pieces)
     if failure:
         raise failure
 
 
-def _send(instance: Instance, generation: int, pieces: Sequence[Piece], away: Iterable[Away]) -> Away:
-    """Ask for each text once, and not for those another batch is asking for."""
-    known = {piece.text for batch in away for piece in batch.asked}
-    later = [piece for piece in pieces if piece.has_twin or piece.text in known]
-    asked = [piece for piece in pieces if not piece.has_twin and piece.text not in known]
-    texts = list(dict.fromkeys(piece.text for piece in asked))
+def _send(instance: Instance, generation: int, pieces: Sequence[Piece], in_flight: Iterable[Request]) -> Request:
+    """Ask for each text once, and not for texts that another batch has asked for."""
+    asked = {piece.text for request in in_flight for piece in request.to_embed}
+    to_copy = [piece for piece in pieces if piece.is_known or piece.text in asked]
+    to_embed = [piece for piece in pieces if not piece.is_known and piece.text not in asked]
+    texts = list(dict.fromkeys(piece.text for piece in to_embed))
     embed = embedder(instance, model=_model(instance, generation)) if texts else None
     answer = in_background(lambda: dict(zip(texts, embed(texts), strict=True)) if embed else {}, name="embedding")
-    return Away(pieces, asked, later, monotonic(), answer)
+    return Request(pieces, to_embed, to_copy, monotonic(), answer)
 
 
-def _receive(instance: Instance, generation: int, batch: Away) -> None:
-    if not batch.answer.done():
+def _receive(instance: Instance, generation: int, request: Request) -> None:
+    if not request.answer.done():
         release_connection()
-    _store_answer(instance, generation, batch.asked, batch.answer)
-    unknown = [replace(piece, has_twin=False) for piece in copy_known(instance, generation, batch.later)]
+    _store_answer(instance, generation, request.to_embed, request.answer)
+    unknown = [replace(piece, is_known=False) for piece in copy_known(instance, generation, request.to_copy)]
     if unknown:
-        _receive(instance, generation, _send(instance, generation, unknown, away=()))
+        _receive(instance, generation, _send(instance, generation, unknown, in_flight=()))
     if generation == instance.embedding_generation:
-        mark_ready(instance, generation, {piece.memory_id for piece in batch.pieces})
+        mark_ready(instance, generation, {piece.memory_id for piece in request.pieces})
 
 
 def _store_answer(
     instance: Instance, generation: int, pieces: Sequence[Piece], answer: Future[dict[str, Vector]]
 ) -> None:
-    """When the API refuses a batch, it is asked text by text, so that one text cannot hold up the others."""
+    """Store the vectors. If the API refused the batch, ask text by text: one bad text must not block the others."""
     try:
         vectors = answer.result()
     except Unavailable as unavailable:
@@ -106,12 +109,12 @@ def _embed_one_by_one(instance: Instance, generation: int, pieces: Sequence[Piec
 
 def _refuses_everything(instance: Instance, generation: int) -> bool:
     try:
-        embed_texts(instance, [HARMLESS], model=_model(instance, generation))
+        embed_texts(instance, [HARMLESS_TEXT], model=_model(instance, generation))
     except Unavailable:
         return True
     return False
 
 
 def _model(instance: Instance, generation: int) -> str:
-    """The one that made the vectors in use, or the one that is wanted."""
+    """The model of the vectors in use, or "" for the one the instance wants."""
     return instance.embedding_model if generation == instance.embedding_generation else ""

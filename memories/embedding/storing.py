@@ -1,4 +1,4 @@
-"""Which vectors are missing, and putting them where they belong."""
+"""Find the chunks without a vector, store vectors, and keep the embedding state of memories in step."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from memories.embedding.answers import Vector
 from memories.embedding.backfill_sql import (
     ALL,
     BATCH,
-    HOLD_ALL_READY,
-    HOLD_READY,
+    LOCK_ALL_READY,
+    LOCK_READY,
     MARK_PENDING,
     MARK_READY,
     PENDING,
@@ -34,43 +34,47 @@ START = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A chunk without a vector; `has_twin` when another chunk with the same text has one."""
+    """A chunk without a vector; `is_known` if another chunk with the same text has one."""
 
     id: UUID
     memory_id: UUID
     text: str
-    has_twin: bool
+    is_known: bool
 
 
 class Missing:
-    """The chunks without a vector of a generation, from the first to the last, each once."""
+    """Walks once over the chunks that have no vector of a generation."""
 
     def __init__(self, instance: Instance, generation: int) -> None:
-        self.named = parameters(instance, generation) | {"memory": START, "chunk": START}
+        self.parameters = _from_the_start(instance, generation)
         is_searched = generation == instance.embedding_generation
         self.source, self.order = (PENDING, "m.id, c.id") if is_searched else (ALL, "c.id")
 
     def count(self) -> int:
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT count(*) {self.source}", self.named)
-            return int(cursor.fetchone()[0])
+        return _count(self.source, self.parameters)
 
-    def next(self, most: int) -> list[Piece]:
-        """The next ones; none when there are no more."""
+    def next(self, limit: int) -> list[Piece]:
+        """The next chunks, at most `limit`; empty at the end."""
         with connection.cursor() as cursor:
-            cursor.execute(BATCH.format(source=self.source, order=self.order), self.named | {"limit": most})
+            cursor.execute(BATCH.format(source=self.source, order=self.order), self.parameters | {"limit": limit})
             rows = cursor.fetchall()
         if rows:
-            self.named |= {"chunk": rows[-1][0], "memory": rows[-1][1]}
-        return [Piece(id, memory, embedded_text(who, said), has_twin) for id, memory, who, said, has_twin in rows]
+            self.parameters |= {"chunk": rows[-1][0], "memory": rows[-1][1]}
+        return [Piece(id, memory, embedded_text(who, text), is_known) for id, memory, who, text, is_known in rows]
 
 
 def count_refused(instance: Instance, generation: int) -> int:
-    """Chunks of memories that the embedder would not take, as long as nobody has it try again."""
+    """How many chunks belong to memories whose text the embedder refused, until somebody has it tried again."""
+    return _count(REFUSED, _from_the_start(instance, generation))
+
+
+def _from_the_start(instance: Instance, generation: int) -> dict[str, Any]:
+    return parameters(instance, generation) | {"memory": START, "chunk": START}
+
+
+def _count(source: str, values: Mapping[str, Any]) -> int:
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT count(*) {REFUSED}", parameters(instance, generation) | {"memory": START, "chunk": START}
-        )
+        cursor.execute(f"SELECT count(*) {source}", values)
         return int(cursor.fetchone()[0])
 
 
@@ -79,7 +83,7 @@ def parameters(instance: Instance, generation: int) -> dict[str, Any]:
 
 
 def copy_known(instance: Instance, generation: int, pieces: Sequence[Piece]) -> list[Piece]:
-    """Give those a vector whose text has one already; the others are left to embed."""
+    """Copy the vectors of texts that have one; the pieces that are still to be embedded are returned."""
     if not pieces:
         return []
     with without_waiting_for_the_disk(), connection.cursor() as cursor:
@@ -89,18 +93,21 @@ def copy_known(instance: Instance, generation: int, pieces: Sequence[Piece]) -> 
 
 
 def store(instance: Instance, generation: int, vectors: Mapping[UUID, Vector]) -> None:
-    """Vectors by the chunk they belong to."""
+    """Store vectors, given by chunk id."""
     with without_waiting_for_the_disk():
         _write(STORE, instance, generation, vectors)
 
 
 def store_by_memory(instance: Instance, generation: int, vectors: Mapping[UUID, Vector]) -> None:
-    """Vectors by the memory they belong to, which is one chunk and becomes ready; in the caller's transaction."""
+    """Store vectors, given by memory id, in the caller's transaction, and mark the memories ready.
+
+    Each of these memories must be a single chunk.
+    """
     _write(STORE_BY_MEMORY, instance, generation, vectors)
 
 
 def _write(statement: str, instance: Instance, generation: int, vectors: Mapping[UUID, Vector]) -> None:
-    # In the order of their ids, so that two batches cannot wait for each other.
+    # In the order of their ids: two batches cannot deadlock then.
     ids = sorted(vectors)
     with connection.cursor() as cursor:
         cursor.execute(VECTOR_TYPE)
@@ -109,30 +116,30 @@ def _write(statement: str, instance: Instance, generation: int, vectors: Mapping
 
 
 def mark_ready(instance: Instance, generation: int, memories: set[UUID] | None) -> None:
-    """Those of these memories, or of all, that have all their vectors of the generation in use."""
-    named = parameters(instance, generation) | {"searched": generation}
+    """Mark those of the memories, or of all if `None`, that have all their vectors of the generation in use."""
+    values = parameters(instance, generation) | {"searched": generation}
     with without_waiting_for_the_disk(), connection.cursor() as cursor:
         if memories is None:
-            cursor.execute(HOLD_ALL_READY, named)
+            cursor.execute(LOCK_ALL_READY, values)
         else:
-            cursor.execute(HOLD_READY, named | {"memories": [*memories]})
-        held = [id for (id,) in cursor.fetchall()]
-        if held:
-            cursor.execute(MARK_READY, named | {"memories": held})
+            cursor.execute(LOCK_READY, values | {"memories": [*memories]})
+        locked = [id for (id,) in cursor.fetchall()]
+        if locked:
+            cursor.execute(MARK_READY, values | {"memories": locked})
 
 
 def mark_pending(instance: Instance, generation: int) -> int:
-    """Those that are called ready and have not all their vectors of the generation in use; how many."""
+    """Mark the memories that are ready but lack a vector of the generation in use; returns how many."""
     with connection.cursor() as cursor:
         cursor.execute(MARK_PENDING, parameters(instance, generation) | {"searched": generation})
         return int(cursor.rowcount)
 
 
 def mark_failed(instance: Instance, piece: Piece, reason: str) -> None:
-    """The memory whose text was refused, if it still says that: what took its place has yet to be asked for."""
+    """Mark the memory whose text was refused, unless the text has changed: a new text has not been tried yet."""
     rows = Memory.objects.filter(instance=instance, id=piece.memory_id)
     chunk = Chunk.objects.filter(instance=instance, id=piece.id, version_id__isnull=True)
     with transaction.atomic():
-        # Held first, then looked at: see `HOLD`.
+        # Lock first, then check: see `LOCK`.
         if rows.select_for_update(no_key=True).exists() and chunk.exists():
             rows.update(embedding=EmbeddingState.FAILED, embedding_error=reason)

@@ -11,7 +11,7 @@ from instances.models import Instance
 from memories.asking import Unavailable
 from memories.embedding import batches, embedder
 from memories.embedding.backfill import embed_pending
-from memories.embedding.batches import ABREAST
+from memories.embedding.batches import MAX_IN_FLIGHT
 from memories.models import Embedding, Memory
 from memories.search.similar import similar
 from tests.domain.looking import states, vectors
@@ -45,29 +45,29 @@ def wait_until(is_so: Callable[[], bool]) -> bool:
 
 
 def test_an_api_that_answers_soon_is_asked_several_times_at_once(bot: Instance, openai: OpenAIServer) -> None:
-    make_memories(bot, 4 * (1 + ABREAST))
+    make_memories(bot, 4 * (1 + MAX_IN_FLIGHT))
     # After the first answer, none is given before so many are waiting for one.
-    barrier = Barrier(ABREAST, timeout=20)
+    barrier = Barrier(MAX_IN_FLIGHT, timeout=20)
     openai.meanwhile(lambda: None)
-    openai.meanwhile(barrier.wait, times=ABREAST)
+    openai.meanwhile(barrier.wait, times=MAX_IN_FLIGHT)
     progress: list[int] = []
-    assert embed_pending(scope_of(bot), progress=progress.append) == 4 * (1 + ABREAST)
-    assert progress == [4 * n for n in range(1, 2 + ABREAST)]
+    assert embed_pending(scope_of(bot), progress=progress.append) == 4 * (1 + MAX_IN_FLIGHT)
+    assert progress == [4 * n for n in range(1, 2 + MAX_IN_FLIGHT)]
     assert not barrier.broken
 
 
 def test_never_more_than_a_few_at_once(bot: Instance, openai: OpenAIServer) -> None:
-    make_memories(bot, 4 * 3 * ABREAST)
+    make_memories(bot, 4 * 3 * MAX_IN_FLIGHT)
     crowd = Crowd()
-    openai.meanwhile(crowd, times=3 * ABREAST)
+    openai.meanwhile(crowd, times=3 * MAX_IN_FLIGHT)
     embed_pending(scope_of(bot))
-    assert (crowd.most, states(bot)) == (ABREAST, {"ready": 4 * 3 * ABREAST})
+    assert (crowd.most, states(bot)) == (MAX_IN_FLIGHT, {"ready": 4 * 3 * MAX_IN_FLIGHT})
 
 
 def test_an_api_that_takes_its_time_is_asked_once_at_a_time(
     bot: Instance, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batches, "SOON", 0.01)
+    monkeypatch.setattr(batches, "QUICK_SECONDS", 0.01)
     make_memories(bot, 16)
     crowd = Crowd()
     openai.meanwhile(crowd, times=4)
@@ -89,18 +89,18 @@ def test_what_else_was_answered_is_stored_when_one_batch_fails(
     bot: Instance, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedder, "ATTEMPTS", 1)
-    make_memories(bot, 4 * (1 + ABREAST))
-    barrier = Barrier(ABREAST, timeout=20)
+    make_memories(bot, 4 * (1 + MAX_IN_FLIGHT))
+    barrier = Barrier(MAX_IN_FLIGHT, timeout=20)
     openai.meanwhile(lambda: None)
-    openai.meanwhile(barrier.wait, times=ABREAST)
+    openai.meanwhile(barrier.wait, times=MAX_IN_FLIGHT)
     openai.fail("server_error", times=1, after=1)
     progress: list[int] = []
     with pytest.raises(Unavailable, match="failed with status 500"):
         embed_pending(scope_of(bot), progress=progress.append)
-    assert progress == [4 * n for n in range(1, 1 + ABREAST)]
-    assert states(bot) == {"ready": 4 * ABREAST, "pending": 4}
+    assert progress == [4 * n for n in range(1, 1 + MAX_IN_FLIGHT)]
+    assert states(bot) == {"ready": 4 * MAX_IN_FLIGHT, "pending": 4}
     assert embed_pending(scope_of(bot)) == 4
-    assert states(bot) == {"ready": 4 * (1 + ABREAST)}
+    assert states(bot) == {"ready": 4 * (1 + MAX_IN_FLIGHT)}
 
 
 def test_after_a_failure_nothing_new_is_asked(
@@ -111,7 +111,7 @@ def test_after_a_failure_nothing_new_is_asked(
     openai.fail("server_error", after=1)
     with pytest.raises(Unavailable):
         embed_pending(scope_of(bot))
-    assert len(openai.requests) == 1 + ABREAST
+    assert len(openai.requests) == 1 + MAX_IN_FLIGHT
 
 
 def test_a_text_that_is_on_its_way_is_not_asked_for_again(bot: Instance, openai: OpenAIServer) -> None:
