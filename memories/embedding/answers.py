@@ -1,7 +1,7 @@
-"""Reading what an embeddings API answers: whatever is wrong with it, no vector of it is used.
+"""Read the answer of an embeddings API. If anything in it is wrong, none of its vectors is used.
 
-Vectors stay arrays of single precision on their way: as lists of floats they take five times the memory, and making
-those takes longer than anything else that is done with them.
+Vectors stay single-precision arrays until they are stored. Lists of floats take five times the memory, and creating
+them takes longer than everything else that is done with a vector.
 """
 
 import math
@@ -22,7 +22,7 @@ Vector: TypeAlias = "array[float]"
 
 @with_config(ConfigDict(val_json_bytes="base64"))
 class _Item(TypedDict):
-    """Base64 is what is asked for; whoever does not know it answers with a list."""
+    """We ask for base64; a server that does not know it answers with a list."""
 
     index: Any
     embedding: bytes | list[float]
@@ -32,12 +32,16 @@ class _Answer(TypedDict):
     data: list[_Item]
 
 
-# Reads JSON and base64 in one go, in a quarter of the time that Python takes for the base64 alone.
+# Parses JSON and base64 together, in a quarter of the time that Python needs for the base64 alone.
 _ANSWER = TypeAdapter(_Answer)
 
 
 def vectors_in(answer: bytes, number: int) -> list[Vector]:
-    """In the order of the texts, each pointing somewhere; anything else is `Unavailable`, or an error of reading."""
+    """The `number` vectors of an answer, in the order of the texts.
+
+    A wrong count, unclear order, or a vector that is zero or not finite raises `Unavailable`. An answer that cannot be
+    parsed raises the parser's own error.
+    """
     data = _ANSWER.validate_json(answer)["data"]
     by_index = {item["index"]: item["embedding"] for item in data}
     if len(data) != number or by_index.keys() != set(range(number)):
@@ -57,23 +61,24 @@ def _numbers(embedding: bytes | Sequence[float]) -> Vector:
 
 
 def unit(vector: Vector) -> Vector:
-    """Of length 1, which half-precision columns hold best."""
+    """The vector scaled to length 1, which half-precision columns store most accurately."""
     norm = math.hypot(*vector)
     if not 1e-12 < norm < math.inf:
         raise unusable(API, "a vector is zero or not finite")
     return vector if abs(norm - 1) < 1e-3 else array("f", [x / norm for x in vector])
 
 
-# The byte of a number that has its sign and most of its exponent: what it is for numbers below 2, and below 2e-12.
-_HIGH = slice(3 if sys.byteorder == "little" else 0, None, 4)
+# The high byte of a float holds its sign and most of its exponent. Below are its values for numbers under 2 and under
+# 2e-12.
+_HIGH_BYTES = slice(3 if sys.byteorder == "little" else 0, None, 4)
 _BELOW_2 = bytes(byte for byte in range(256) if byte & 0x7F < 0x40)
 _TINY = bytes(byte for byte in range(256) if byte & 0x7F < 0x2C)
 
 
 def _is_ordinary(vector: Vector) -> bool:
-    """Whether all its numbers are finite, because they are small, and not all next to nothing.
+    """Whether all numbers are below 2, so finite, and not all are close to zero.
 
-    Its length would say the same, at ten times the cost.
+    Computing the length would tell the same but takes ten times as long.
     """
-    high = vector.tobytes()[_HIGH]
+    high = vector.tobytes()[_HIGH_BYTES]
     return not high.translate(None, _BELOW_2) and bool(high.translate(None, _TINY))

@@ -1,7 +1,7 @@
-"""Vectors for texts: from OpenAI, Azure, anything that speaks like them, or the offline embedder.
+"""Vectors for texts, from OpenAI, Azure, an OpenAI-compatible API, or the offline embedder.
 
-The only file that asks an embeddings API. `embed_texts` is patient, for indexing; `embed_query` answers in the time a
-search has or says why not. Neither logs a key or a text.
+No other file calls an embeddings API. `embed_texts` is for indexing: it retries for minutes if necessary. `embed_query`
+is for searches: it answers within their time limit or raises. Neither logs a key or a text.
 """
 
 import time
@@ -38,20 +38,20 @@ LONGEST_WAIT = 20.0
 QUERY_SECONDS = 2.5
 QUICK_WAIT = 0.1
 
-# The API takes 2,048 texts and 300,000 tokens; a small model on a CPU needs far fewer to answer in time.
+# The API accepts 2,048 texts and 300,000 tokens. A small model on a CPU must get far fewer texts to answer in time.
 MAX_INPUTS = 256
 MAX_TOKENS = 250_000
 BYTES_PER_TOKEN = 3
 TEXT_BYTES = 8_000 * BYTES_PER_TOKEN
-# No token is shorter than a byte, so this is within 8,192 tokens whatever it says.
+# A token has at least one byte, so this is within the limit of 8,192 tokens for any text.
 SAFE_BYTES = 8_000
 
-REMEMBERED_QUERIES = 4096
+CACHED_QUERIES = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where vectors come from; `name` is the model's, or on Azure the deployment's."""
+    """Where vectors come from. `name` is that of the model, or on Azure that of the deployment."""
 
     provider: Provider
     name: str
@@ -69,12 +69,12 @@ class Source:
 
     @property
     def may_be_short(self) -> bool:
-        """Somebody's own model may have fewer dimensions; they are filled up with zeros, which no cosine notices."""
+        """Whether this is a custom model: its vectors may have fewer dimensions. Appended zeros change no cosine."""
         return self.provider.kind == "openai" and bool(self.provider.endpoint) and self.name not in OPENAI_MODELS
 
 
 def model_of(instance: Instance) -> str:
-    """What this instance's vectors are to be made with; empty when nothing reaches it. Asks nobody."""
+    """The model that this instance wants for its vectors; empty if there is no key for it. Makes no request."""
     if instance.embedder == Embedder.OFFLINE:
         return offline.MODEL
     try:
@@ -84,21 +84,23 @@ def model_of(instance: Instance) -> str:
 
 
 def search_model_of(instance: Instance) -> str:
-    """What questions to it are embedded with: as its vectors were or, before it has any, as they are going to be."""
+    """The model that queries are embedded with: that of the instance's vectors, or of future ones if it has none."""
     return instance.embedding_model or model_of(instance)
 
 
 def embed_texts(instance: Instance, texts: Sequence[str], *, model: str = "") -> list[Vector]:
-    """One vector for each text, in order, or Unavailable. May take minutes; not for transactions.
+    """One vector for each text, in order, or Unavailable. May take minutes and refuses to run in a transaction.
 
-    By the model the instance wants, or by another one that it has used before.
+    `model` is one that the instance has used before; without it, the model that the instance wants is used.
     """
     return [unit(vector) for vector in embedder(instance, model=model)(texts)]
 
 
 def embedder(instance: Instance, *, model: str = "") -> Callable[[Sequence[str]], list[Vector]]:
-    """What `embed_texts` asks, which threads may do: it needs neither the instance nor a database any more. Its vectors
-    are as long as the API made them: the database gives them length 1 when it stores them."""
+    """A function that embeds texts. Threads may call it, because it uses neither the instance nor the database.
+
+    Its vectors are not normalised: the database does that when it stores them.
+    """
     if (model or model_of(instance)) == offline.MODEL:
         return _embed_offline
     refuse_in_transaction()
@@ -108,17 +110,17 @@ def embedder(instance: Instance, *, model: str = "") -> Callable[[Sequence[str]]
 def embed_query(instance: Instance, text: str, *, model: str = "") -> list[float]:
     """The vector to search with, within QUERY_SECONDS, or Unavailable.
 
-    By `model`, which made the vectors that are searched; the instance may already want another one for new vectors.
+    `model` is the one that made the vectors to be searched; the instance may already want another one for new vectors.
     """
     if (model or model_of(instance)) == offline.MODEL:
-        return _remembered(offline.MODEL, "", text, lambda: _embed_offline([text])[0])
+        return _cached_vector(offline.MODEL, "", text, lambda: _embed_offline([text])[0])
     refuse_in_transaction()
     source = _source_of(instance, model)
     text = _sendable(text, SAFE_BYTES)
-    return _remembered(source.model, source.provider.endpoint, text, lambda: _ask_unless_open(source, text))
+    return _cached_vector(source.model, source.provider.endpoint, text, lambda: _ask_with_breaker(source, text))
 
 
-def _remembered(model: str, endpoint: str, text: str, make: Callable[[], Vector]) -> list[float]:
+def _cached_vector(model: str, endpoint: str, text: str, make: Callable[[], Vector]) -> list[float]:
     key = (model, endpoint, sha256(text.encode(errors="surrogatepass")).digest())
     vector = _queries.get(key)
     if vector is None:
@@ -128,7 +130,7 @@ def _remembered(model: str, endpoint: str, text: str, make: Callable[[], Vector]
 
 
 def forget() -> None:
-    """Drop what this process remembers: connections, vectors of queries, failures."""
+    """Clear what this process caches: clients, failures, vectors of queries, lengths of vectors."""
     _client.cache_clear()
     _breaker.cache_clear()
     _queries.clear()
@@ -172,18 +174,18 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
     tokens = 0
     for text in texts:
         sendable = _sendable(text, TEXT_BYTES)
-        its_tokens = len(sendable.encode()) // BYTES_PER_TOKEN + 1
-        if batch and (len(batch) == MAX_INPUTS or tokens + its_tokens > MAX_TOKENS):
+        more = len(sendable.encode()) // BYTES_PER_TOKEN + 1
+        if batch and (len(batch) == MAX_INPUTS or tokens + more > MAX_TOKENS):
             yield batch
             batch, tokens = [], 0
         batch.append(sendable)
-        tokens += its_tokens
+        tokens += more
     if batch:
         yield batch
 
 
 def _sendable(text: str, limit: int) -> str:
-    """What the API accepts: no lone surrogates, no NUL, not too long and never blank."""
+    """The text as the API accepts it: without lone surrogates and NUL, at most `limit` bytes, never blank."""
     cut = text.encode(errors="replace")[:limit].decode(errors="ignore").replace("\0", " ")
     return cut if cut.strip() else "(blank)"
 
@@ -193,7 +195,7 @@ def _ask_for_batch(source: Source, texts: list[str]) -> list[Vector]:
         return _ask_patiently(source, texts)
     except Unavailable as problem:
         shorter = [_sendable(text, SAFE_BYTES) for text in texts]
-        # Tokens are estimated: a long text of rare signs may be over the limit after all.
+        # The number of tokens is an estimate: a long text of rare characters may exceed the limit after all.
         if problem.code != "refused" or shorter == texts:
             raise
     return _ask_patiently(source, shorter)
@@ -210,13 +212,13 @@ def _ask_patiently(source: Source, texts: list[str], attempt: int = 1) -> list[V
     return _ask_patiently(source, texts, attempt + 1)
 
 
-def _ask_unless_open(source: Source, text: str) -> Vector:
+def _ask_with_breaker(source: Source, text: str) -> Vector:
     consequence = f"Searches do without vectors of {source.model}"
     return _breaker(source.provider).ask(lambda: _ask_quickly(source, text), consequence=consequence)
 
 
 def _ask_quickly(source: Source, text: str) -> Vector:
-    """A second attempt only after a failure that came so soon that there is time for one."""
+    """Two attempts at most: the second only if the first failed so early that there is time for another."""
     end = time.monotonic() + QUERY_SECONDS
     try:
         return unit(_ask(source, [text], QUERY_SECONDS)[0])
@@ -236,10 +238,11 @@ def _ask(source: Source, texts: list[str], seconds: float) -> list[Vector]:
 def _request(source: Source, texts: list[str], seconds: float) -> list[Vector]:
     def ask() -> list[Vector]:
         embeddings = _client(source.provider).embeddings.with_raw_response
-        # The library would look at each text by itself, which takes longer than all there is to do with its vector.
-        unread = {"input": texts}
+        # Texts go into the body as they are: the library would validate each of them, which takes longer than all that
+        # is done with its vector.
+        body = {"input": texts}
         answer = embeddings.create(
-            model=source.name, input="", extra_body=unread, encoding_format="base64", timeout=seconds, **source.options
+            model=source.name, input="", extra_body=body, encoding_format="base64", timeout=seconds, **source.options
         )
         return _padded(source, vectors_in(answer.content, len(texts)))
 
@@ -247,7 +250,7 @@ def _request(source: Source, texts: list[str], seconds: float) -> list[Vector]:
 
 
 def _padded(source: Source, vectors: list[Vector]) -> list[Vector]:
-    """With as many dimensions as the index has; an answer with too many, or other ones than before, is not used."""
+    """Append zeros up to DIMENSIONS. An answer with too many dimensions, or not as many as before, is unusable."""
     lengths = {len(vector) for vector in vectors}
     expected = DIMENSIONS
     if source.may_be_short and len(lengths) == 1 and max(lengths) <= DIMENSIONS:
@@ -265,7 +268,7 @@ def _listed(lengths: set[int]) -> str:
 
 @lru_cache(maxsize=64)
 def _client(provider: Provider) -> "OpenAI":
-    """One for each key and endpoint, so that connections are used again; a new key is a new client."""
+    """One client per key and endpoint, so that connections are reused."""
     return provider.client(timeout=TEXTS_SECONDS)
 
 
@@ -274,32 +277,32 @@ def _breaker(provider: Provider) -> Breaker:
     return Breaker()
 
 
-class _Queries:
-    """The last vectors asked for."""
+class _QueryCache:
+    """The vectors of the latest queries."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._kept: OrderedDict[tuple[str, str, bytes], Vector] = OrderedDict()
+        self._cached: OrderedDict[tuple[str, str, bytes], Vector] = OrderedDict()
 
     def get(self, key: tuple[str, str, bytes]) -> "Vector | None":
         with self._lock:
-            if key not in self._kept:
+            if key not in self._cached:
                 return None
-            self._kept.move_to_end(key)
-            return self._kept[key]
+            self._cached.move_to_end(key)
+            return self._cached[key]
 
     def put(self, key: tuple[str, str, bytes], vector: Vector) -> None:
         with self._lock:
-            self._kept[key] = vector
-            self._kept.move_to_end(key)
-            if len(self._kept) > REMEMBERED_QUERIES:
-                self._kept.popitem(last=False)
+            self._cached[key] = vector
+            self._cached.move_to_end(key)
+            if len(self._cached) > CACHED_QUERIES:
+                self._cached.popitem(last=False)
 
     def clear(self) -> None:
         with self._lock:
-            self._kept.clear()
+            self._cached.clear()
 
 
-_queries = _Queries()
-# How long the vectors of somebody's own model are, learnt from its first answer: they must stay that long.
+_queries = _QueryCache()
+# How many dimensions the vectors of a custom model have, taken from its first answer: it must not change.
 _lengths: dict[tuple[str, str], int] = {}

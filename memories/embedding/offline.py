@@ -1,7 +1,7 @@
 """An embedder that needs no key, no model and no network: words and character n-grams hashed into 384 dimensions.
 
-Two texts are near when they share words or pieces of words (inflections, typos, compounds, runs of Chinese). That is
-likeness of letters, not of meaning; what it adds to keyword search is tolerance.
+Two texts are near if they share words or parts of words (inflections, typos, compounds, runs of Chinese). That compares
+spelling, not meaning; what it adds to keyword search is tolerance.
 
 The same text gives the same vector in every process and on every machine (CRC-32, not `hash()`).
 """
@@ -20,25 +20,25 @@ MODEL = "offline-hash-1"
 DIMENSIONS = 384
 PADDED = 1536
 
-# Scripts written without spaces: words cannot be cut out, so pairs of ideographs or threes of letters stand for them.
+# Scripts without spaces have no words to cut out: pairs of ideographs or triples of letters are used instead.
 _PIECE = re.compile(rf"[{IDEOGRAPHS}]+|[{ALPHABETS}]+|{WORD.pattern}")
 _IS_IDEOGRAPHS = re.compile(rf"[{IDEOGRAPHS}]")
 _IS_ALPHABET = re.compile(rf"[{ALPHABETS}]")
 
-# Short words are mostly grammar in every alphabetic language; weighing by length needs no stop-word list per language.
+# Short words are mostly grammar in every alphabetic language. Weights by length make stop-word lists unnecessary.
 _LENGTH_WEIGHT = (0.0, 0.1, 0.2, 0.45, 0.8)
 _WORD, _GRAM, _PAIR, _SINGLE = 1.0, 0.7, 1.0, 0.2
 _SIGNS = tuple(tuple(1.0 if crc32(b"%d.%d" % (turn, i)) & 1 else -1.0 for i in range(DIMENSIONS)) for turn in range(3))
 _STEPS = 4
 _GROWTH = math.sqrt(2) ** (_STEPS * len(_SIGNS))
 
-# Remembering a piece costs about 100 bytes a letter: long ones, which are seldom seen twice, are not kept.
-_REMEMBERED = 8_000
-_REMEMBERED_LENGTH = 32
+# Caching a piece takes about 100 bytes a letter. Long ones rarely come twice and are not cached.
+_CACHED = 8_000
+_CACHED_LENGTH = 32
 
 
 def embed(text: str) -> list[float]:
-    """A unit vector of 1536 numbers, of which the first 384 carry the text; a blank text gets one like any other."""
+    """A unit vector of 1536 numbers: the first 384 encode the text, the rest are zero. A blank text gets one too."""
     vector = _sum(_pieces(text))
     norm = math.hypot(*vector)
     if not norm:
@@ -47,7 +47,7 @@ def embed(text: str) -> list[float]:
 
 
 def _pieces(text: str) -> Counter[str]:
-    """Words, or what stands for them; a text of nothing but signs and emoji is taken as it is written."""
+    """The words of a text, or runs of letters without spaces. A text of signs and emoji alone is split at spaces."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return Counter(_PIECE.findall(folded)) or Counter(folded.split())
 
@@ -56,13 +56,13 @@ def _sum(pieces: Counter[str]) -> list[float]:
     vector = [0.0] * DIMENSIONS
     for piece, count in pieces.items():
         times = 1.0 + math.log(count)
-        for cell, weight in _remembered(piece) if len(piece) <= _REMEMBERED_LENGTH else _hashed(piece):
+        for cell, weight in _cached_cells(piece) if len(piece) <= _CACHED_LENGTH else _cells(piece):
             vector[cell] += times * weight
     return vector
 
 
-def _hashed(piece: str) -> tuple[tuple[int, float], ...]:
-    """The piece's own sparse vector as (dimension, signed weight); each feature lands in two dimensions."""
+def _cells(piece: str) -> tuple[tuple[int, float], ...]:
+    """The sparse vector of a piece as (dimension, signed weight). Each feature is hashed into two dimensions."""
     cells: dict[int, float] = {}
     for name, weight in _features(piece):
         h = crc32(name.encode(errors="surrogatepass"))
@@ -72,7 +72,7 @@ def _hashed(piece: str) -> tuple[tuple[int, float], ...]:
     return tuple(cells.items())
 
 
-_remembered = lru_cache(maxsize=_REMEMBERED)(_hashed)
+_cached_cells = lru_cache(maxsize=_CACHED)(_cells)
 
 
 def _features(piece: str) -> Iterator[tuple[str, float]]:
@@ -101,9 +101,9 @@ def _features_of_word(word: str) -> Iterator[tuple[str, float]]:
 
 
 def _mix(vector: list[float]) -> list[float]:
-    """A fixed rotation: every cosine stays as it was, but the weight of few words spreads over all 384 dimensions.
+    """Rotate the vector, always in the same way: cosines do not change, but few words fill all 384 dimensions.
 
-    Without it most dimensions of a short text are zero, and the sign of a dimension (binary quantisation) says nothing.
+    Without it most dimensions of a short text are zero, and their signs (binary quantisation) say nothing.
     """
     for signs in _SIGNS:
         vector = [x * s for x, s in zip(vector, signs, strict=True)]

@@ -32,7 +32,7 @@ def test_nobody_can_spoil_a_cached_vector(openai: OpenAIServer) -> None:
 
 
 def test_only_the_last_queries_are_remembered(openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedder, "REMEMBERED_QUERIES", 2)
+    monkeypatch.setattr(embedder, "CACHED_QUERIES", 2)
     for text in ("one", "two", "one", "three", "one", "two"):
         embed_query(bot(), text)
     assert openai.embedded() == ["one", "two", "three", "two"]
