@@ -36,6 +36,24 @@ def fresh_console() -> None:
     call_command("migrate", verbosity=0)
 
 
+def api_key() -> str:
+    """A new key for all instances of the console in this process."""
+    from accounts.access import SHELL
+    from accounts.keys import Grants, create_key
+
+    _, key = create_key(SHELL, name="bench", instances=[], grants=Grants(all_instances=True))
+    return key
+
+
+def analyze() -> None:
+    """What autovacuum would do some time later."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        for table in ("memory", "chunk", "embedding"):
+            cursor.execute(f"VACUUM ANALYZE memories_{table}")
+
+
 class Server:
     """The web server as `up` runs it, on a port of its own, asked over one connection that stays open."""
 
@@ -118,6 +136,10 @@ def median_ms(work: Callable[[], object], times: int) -> tuple[float, float]:
 
 def percentile_95(taken: Sequence[float]) -> float:
     return sorted(taken)[max(0, int(len(taken) * 0.95) - 1)]
+
+
+def load_average() -> float:
+    return round(os.getloadavg()[0], 2)
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

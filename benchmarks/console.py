@@ -59,12 +59,12 @@ class Console:
             kept.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return kept
 
-    def worker(self) -> int:
-        """The process of the worker; 0 while there is none."""
+    def processes(self, command: str) -> list[int]:
+        """The processes that `up` runs `manage.py <command>` in, followed by their children."""
         listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
-        rows = (line.split(maxsplit=2) for line in listing.stdout.splitlines())
-        found = [int(pid) for pid, parent, said in rows if int(parent) == self.pid and "manage.py worker" in said]
-        return found[0] if found else 0
+        rows = [line.split(maxsplit=2) for line in listing.stdout.splitlines()]
+        roots = [int(pid) for pid, parent, args in rows if int(parent) == self.pid and f"manage.py {command}" in args]
+        return roots + [int(pid) for pid, parent, _ in rows if int(parent) in roots]
 
     def wait_until_embedded(self, slug: str, seconds: float = 900) -> None:
         deadline = time.monotonic() + seconds

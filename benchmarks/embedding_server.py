@@ -79,10 +79,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        texts = [asked["input"]] if isinstance(asked["input"], str) else asked["input"]
-        encode = _as_base64 if asked.get("encoding_format") == "base64" else _as_numbers
-        vectors = self.server.embeddings.encoded(texts)
-        items = [b'{"object":"embedding","index":%d,"embedding":%b}' % (n, encode(v)) for n, v in enumerate(vectors)]
+        vectors = self.server.embeddings.encoded(asked["input"])
+        items = [b'{"object":"embedding","index":%d,"embedding":"%b"}' % item for item in enumerate(vectors)]
         head = {"object": "list", "model": asked["model"], "usage": {"prompt_tokens": 1, "total_tokens": 1}}
         content = json.dumps(head).encode()[:-1] + b',"data":[' + b",".join(items) + b"]}"
         self.send_response(200)
@@ -99,11 +97,3 @@ def _unit_vector(random: Random) -> "array[float]":
     numbers = [random.gauss(0, 1) for _ in range(DIMENSIONS)]
     length = hypot(*numbers)
     return array("f", [number / length for number in numbers])
-
-
-def _as_base64(vector: bytes) -> bytes:
-    return b'"%b"' % vector
-
-
-def _as_numbers(vector: bytes) -> bytes:
-    return json.dumps(array("f", b64decode(vector)).tolist()).encode()

@@ -9,13 +9,12 @@ needs two processors, one for itself and one for PostgreSQL.
 
 import argparse
 import json
-import os
 import resource
 import tempfile
 from time import perf_counter
 from typing import IO, Any
 
-from bench import fresh_console, print_table, write_result
+from bench import fresh_console, load_average, print_table, write_result
 from writes import columns, drafts, raw_copy
 
 
@@ -68,7 +67,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--memories", type=int, default=200_000)
     number = parser.parse_args().memories
-    load = [round(os.getloadavg()[0], 2)]
+    load = [load_average()]
     fresh_console()
     from accounts.access import SHELL, open_instance
     from instances.store import InstanceDraft, create_instance
@@ -97,7 +96,7 @@ def main() -> None:
         {"what": "memory before", "per_second": 0.0, "ratio": 0.0, "mb": before},
     ]
     print_table(["", "rows/s", "× compared", "peak MB"], [list(row.values()) for row in rows])
-    load.append(round(os.getloadavg()[0], 2))
+    load.append(load_average())
     write_result("importing", rows, memories=number, load_before_and_after=load)
 
 

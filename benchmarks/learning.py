@@ -150,9 +150,9 @@ class Run:
         killed = 0
         while killed < times and not self.is_over.is_set():
             due = len(self.talks) * MESSAGES * (killed + 1) // (times + 1)
-            worker = self.console.worker() if self.posted >= due else 0
-            if worker:
-                os.kill(worker, signal.SIGKILL)
+            workers = self.console.processes("worker") if self.posted >= due else []
+            if workers:
+                os.kill(workers[0], signal.SIGKILL)
                 killed += 1
             time.sleep(0.2)
         return killed

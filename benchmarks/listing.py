@@ -9,7 +9,7 @@ rendered in this process; `statements` is how many SQL statements it took.
 import argparse
 from typing import Any
 
-from bench import fresh_console, median_ms, print_table, write_result
+from bench import api_key, fresh_console, median_ms, print_table, write_result
 
 FILL = """
 INSERT INTO memories_memory (instance_id, id, key, content, summary, category, role, importance, confidence, tags,
@@ -52,14 +52,11 @@ def measure(total: int, times: int) -> list[dict[str, object]]:
     from django.db import connection
     from django.test import Client
 
-    from accounts.access import SHELL
-    from accounts.keys import Grants, create_key
     from accounts.models import User
 
     client = Client(headers={"host": "localhost"})
     client.force_login(User.objects.create_superuser("bench", "-"), "django.contrib.auth.backends.ModelBackend")
-    _, key = create_key(SHELL, name="bench", instances=[], grants=Grants(all_instances=True))
-    caller = Client(headers={"host": "localhost", "authorization": f"Bearer {key}"})
+    caller = Client(headers={"host": "localhost", "authorization": f"Bearer {api_key()}"})
     rows: list[dict[str, object]] = []
 
     def add(what: str, url: str, sender: Client, baseline: float | None) -> float:

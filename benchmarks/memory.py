@@ -9,14 +9,13 @@ count for each of them. PostgreSQL is not part of it: its size is a setting.
 
 import argparse
 import random
-import subprocess
 import time
 from pathlib import Path
 from threading import Event, Thread
 
 from bench import fresh_console, print_table, write_result
 from console import Console, started_console
-from search import word
+from peer.words import random_text
 
 BULK = 1000
 SLUG = "large"
@@ -39,18 +38,10 @@ class Watch:
     def _look(self) -> None:
         while not self._ends.wait(0.5):
             for name in ("web", "worker"):
-                self.most[name] = max(self.most.get(name, 0), sum(map(resident_mb, processes(self.console, name))))
+                self.most[name] = max(self.most.get(name, 0), sum(map(resident_mb, self.console.processes(name))))
 
     def end(self) -> None:
         self._ends.set()
-
-
-def processes(console: Console, name: str) -> list[int]:
-    """What `up` has started under this name, and what that has started."""
-    listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
-    rows = [line.split(maxsplit=2) for line in listing.stdout.splitlines()]
-    roots = {int(pid) for pid, parent, said in rows if int(parent) == console.pid and f"manage.py {name}" in said}
-    return [int(pid) for pid, parent, _ in rows if int(pid) in roots or int(parent) in roots]
 
 
 def resident_mb(pid: int) -> float:
@@ -64,20 +55,16 @@ def resident_mb(pid: int) -> float:
 def fill(console: Console, number: int) -> None:
     rnd = random.Random(2)
     for first in range(0, number, BULK):
-        drafts = [{"content": text(rnd), "importance": 1 + n % 10} for n in range(min(BULK, number - first))]
+        drafts = [{"content": random_text(rnd, 13), "importance": 1 + n % 10} for n in range(min(BULK, number - first))]
         console.call("POST", "/memories/bulk", {"instanceId": SLUG, "memories": drafts})
         if first % 50_000 == 0:
             ask(console, rnd, 20)
             print(f"{first:,} saved", flush=True)
 
 
-def text(rnd: random.Random, words: int = 13) -> str:
-    return " ".join(word(int(rnd.random() ** 3 * 20_000)) for _ in range(words))
-
-
 def ask(console: Console, rnd: random.Random, times: int) -> None:
     for _ in range(times):
-        console.call("GET", "/memories", instanceId=SLUG, search=text(rnd, 5))
+        console.call("GET", "/memories", instanceId=SLUG, search=random_text(rnd, 5))
 
 
 def embed_all(console: Console) -> None:

@@ -10,7 +10,7 @@ from console import Console
 from embedding_server import EmbeddingServer
 from peer_setting import MOST, Setting
 from peer_systems import OURS, System
-from quality import load, scores
+from quality import answerable, load, read_set, scores, slug_of
 
 # Sets are small: everything that can search exactly does.
 PEERS = ["mem0 exact", "langchain-postgres exact", "chromadb", "lancedb"]
@@ -21,8 +21,8 @@ class RetrievalSet:
 
     def __init__(self, path: Path) -> None:
         self.name = path.stem
-        self.slug = path.stem.replace("_", "-").replace(".", "-").lower()[:50]
-        self.instances = [json.loads(line) for line in path.read_text().splitlines()]
+        self.slug = slug_of(path)
+        self.instances = read_set(path)
         self.tenants: list[tuple[str, tuple[int, int]]] = []
         self.texts: list[str] = []
         self.ids: list[str] = []
@@ -35,8 +35,7 @@ class RetrievalSet:
         self.texts += [memory["text"] for memory in instance["memories"]]
         self.ids += [memory["id"] for memory in instance["memories"]]
         self.tenants.append((tenant, (first, len(self.texts))))
-        asked = [query for query in instance["queries"] if query["rel"] and query.get("cat") != "adversarial"]
-        self.wanted += [(tenant, query) for query in asked]
+        self.wanted += [(tenant, query) for query in answerable(instance["queries"])]
 
     def write(self, place: Path, embeddings: EmbeddingServer) -> None:
         questions = [query["q"] for _, query in self.wanted]

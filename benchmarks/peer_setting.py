@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import ROOT, Server, fresh_console, start_worker, write_result
+from bench import ROOT, Server, analyze, api_key, fresh_console, start_worker, write_result
 from console import Console
 from embedding_server import EmbeddingServer
-from peer_systems import OURS, Failed, Ours, Peer, System, analyze
+from peer_systems import OURS, Failed, Ours, Peer, System
 
 # Of every search.
 MOST = 20
@@ -54,12 +54,9 @@ class Setting:
         self.embeddings = EmbeddingServer(os.environ.get("OPENAI_BASE_URL", ""), os.environ.get("OPENAI_API_KEY", ""))
         os.environ |= {"OPENAI_BASE_URL": self.embeddings.url, "OPENAI_API_KEY": "sk-bench"}
         fresh_console()
-        from accounts.access import SHELL
-        from accounts.keys import Grants, create_key
-
         self.failures: dict[str, str] = {}
         self.versions: dict[str, str] = {}
-        _, key = create_key(SHELL, name="bench", instances=[], grants=Grants(all_instances=True))
+        key = api_key()
         server = Server(key)
         self.server, self.postgres = server.process.pid, postmaster()
         self.console = Console(f"http://127.0.0.1:{server.port}", key)

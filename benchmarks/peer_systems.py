@@ -11,7 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol
 
-from bench import ROOT
+from bench import ROOT, analyze
 from console import Console
 
 OURS = "memory console"
@@ -188,12 +188,3 @@ def done_by_worker(task: Any) -> None:
     waiting = ProcrastinateJob.objects.filter(task_name=task.name, status__in=["todo", "doing"])
     while waiting.exists():
         time.sleep(0.1)
-
-
-def analyze() -> None:
-    """What PostgreSQL does by itself, some time later."""
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-        for table in ("memory", "chunk", "embedding"):
-            cursor.execute(f"VACUUM ANALYZE memories_{table}")

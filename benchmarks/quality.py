@@ -26,6 +26,19 @@ BULK = 200
 MEASURES = ("recall@5", "recall@10", "recall@20", "ndcg@10", "mrr@10")
 
 
+def read_set(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def slug_of(path: Path) -> str:
+    return path.stem.replace("_", "-").replace(".", "-").lower()[:50]
+
+
+def answerable(queries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those that have an answer to find; adversarial ones have none."""
+    return [query for query in queries if query["rel"] and query.get("cat") != "adversarial"]
+
+
 def load(console: Console, slug: str, memories: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Store a set's memories; the console's ids to the set's."""
     conversations: dict[Any, str] = {}
@@ -62,16 +75,14 @@ def scores(ranking: Sequence[str], relevant: Sequence[str]) -> dict[str, float]:
 
 
 def measure(console: Console, path: Path, options: argparse.Namespace) -> list[dict[str, Any]]:
-    instances = [json.loads(line) for line in path.read_text().splitlines()]
     questions: list[tuple[str, dict[str, str], dict[str, Any]]] = []
-    for number, each in enumerate(instances):
-        slug = f"{path.stem.replace('_', '-').replace('.', '-')}-{number}".lower()[:60]
+    for number, each in enumerate(read_set(path)):
+        slug = f"{slug_of(path)}-{number}"
         made = {"slug": slug, "language": options.language, "embedder": options.embedder}
         console.call("POST", "/instances", made)
         known = load(console, slug, each["memories"])
         console.wait_until_embedded(slug)
-        asked = [query for query in each["queries"] if query["rel"] and query.get("cat") != "adversarial"]
-        questions += [(slug, known, query) for query in asked]
+        questions += [(slug, known, query) for query in answerable(each["queries"])]
     return [row for mode in options.modes.split(",") for row in ask_all(console, path.stem, mode, questions)]
 
 

@@ -13,8 +13,9 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from bench import Server, fresh_console, percentile_95, print_table, write_result
-from search import fill, make_material, questions
+from bench import Server, api_key, fresh_console, percentile_95, print_table, write_result
+from peer.words import questions
+from search import fill, make_material
 
 WARM_UP = 10
 
@@ -57,14 +58,10 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=200)
     options = parser.parse_args()
     fresh_console()
-    from accounts.access import SHELL
-    from accounts.keys import Grants, create_key
-
     make_material()
-    _, key = create_key(SHELL, name="bench", instances=[], grants=Grants(all_instances=True))
     sizes = [int(size) for size in options.sizes.split(",")]
     slugs = [fill(size).instance.slug for size in sizes]
-    server = Server(key)
+    server = Server(api_key())
     rows: list[dict[str, Any]] = []
     for size, slug in zip(sizes, slugs, strict=True):
         row = {"memories": size, **measure(server, slug, questions(options.times))}

@@ -15,13 +15,12 @@ either is right.)
 """
 
 import argparse
-import random
-from hashlib import md5
 from statistics import median
 from time import perf_counter
 from typing import Any
 
-from bench import Server, fresh_console, percentile_95, print_table, write_result
+from bench import Server, analyze, api_key, fresh_console, percentile_95, print_table, write_result
+from peer.words import questions
 
 TOPICS, DIRECTIONS, PLACES = 200, 48, 4000
 # How far a vector is from its topic, along the directions and in any.
@@ -140,8 +139,7 @@ def fill(size: int) -> Any:
     with connection.cursor() as cursor:
         for statement in (MEMORIES, CHUNKS, VECTORS):
             cursor.execute(statement, named)
-        for table in ("memory", "chunk", "embedding"):
-            cursor.execute(f"VACUUM ANALYZE memories_{table}")
+    analyze()
     fold_counts(timestamp=0)
     prepare_large(open_instance(SHELL, made.slug))
     return open_instance(SHELL, made.slug)
@@ -158,22 +156,6 @@ def prepare_large(scope: Any) -> None:
 
         count_words(scope)
         build_vector_indexes(timestamp=0)
-
-
-def questions(times: int) -> list[str]:
-    """Ordinary questions, some with only common words, some with rare ones."""
-    rnd = random.Random(7)
-    kinds = [lambda: int(rnd.random() ** 3 * 20_000), lambda: rnd.randrange(30), lambda: rnd.randrange(15_000, 20_000)]
-    return [" ".join(word(kinds[n % 5 // 2 if n % 5 else 0]()) for _ in range(6)) for n in range(times)]
-
-
-def word(number: int) -> str:
-    """As the database makes it."""
-    return (
-        md5(str(number).encode(), usedforsecurity=False)
-        .hexdigest()[:7]
-        .translate(str.maketrans("0123456789", "ghijklmnop"))
-    )
 
 
 def drawn_vectors(number: int) -> list[list[float]]:
@@ -256,11 +238,7 @@ def main() -> None:
     parser.add_argument("--hard", action="store_true")
     options = parser.parse_args()
     fresh_console()
-    from accounts.access import SHELL
-    from accounts.keys import Grants, create_key
-
     make_material(hard=options.hard)
-    _, key = create_key(SHELL, name="bench", instances=[], grants=Grants(all_instances=True))
     asked = questions(options.times)
     scopes = []
     for size in map(int, options.sizes.split(",")):
@@ -269,7 +247,7 @@ def main() -> None:
         depth = scopes[-1][1].instance.indexed_depth
         asked_for = f"; its index is asked for {depth:,}" if depth else ""
         print(f"Filled {size:,} in {perf_counter() - start:.0f} s{asked_for}", flush=True)
-    server = Server(key)
+    server = Server(api_key())
     for text in asked:
         server.ask("GET", "/memories", {"instanceId": scopes[0][1].instance.slug, "search": text, "mode": "vector"})
     rows: list[dict[str, Any]] = []

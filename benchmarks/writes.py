@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from time import perf_counter, sleep
 from typing import Any
 
-from bench import Server, fresh_console, print_table, start_worker, write_result
+from bench import Server, api_key, fresh_console, load_average, print_table, start_worker, write_result
 from embedding_server import EmbeddingServer
 
 TABLES = ("memories_memory", "memories_chunk")
@@ -147,13 +147,11 @@ def main() -> None:
     fresh_console()
 
     from accounts.access import SHELL
-    from accounts.keys import Grants, create_key
     from instances.store import InstanceDraft, create_instance
 
-    load = [round(os.getloadavg()[0], 2)]
-    _, key = create_key(SHELL, name="bench", instances=[], grants=Grants(all_instances=True))
+    load = [load_average()]
     instance = create_instance(SHELL, InstanceDraft(slug="writes"))
-    server = Server(key)
+    server = Server(api_key())
     singles = drafts(300)
     start = perf_counter()
     for draft in singles:
@@ -174,7 +172,7 @@ def main() -> None:
         {"what": "vectors, without it", "per_second": without_index, "ratio": 1.0},
     ]
     print_table(["", "rows/s", "× compared"], [list(row.values()) for row in rows])
-    load.append(round(os.getloadavg()[0], 2))
+    load.append(load_average())
     write_result("writes", rows, memories=options.memories, load_before_and_after=load)
 
 

@@ -10,11 +10,11 @@ import argparse
 import json
 import random
 from collections.abc import Sequence
-from hashlib import md5
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from words import questions, random_text
 
 DIMENSIONS, TOPICS, INNER = 1536, 200, 48
 NEAREST = 20
@@ -44,7 +44,7 @@ def _stored(path: Path) -> Any:
     return np.memmap(path, dtype="<f4", mode="r").reshape(-1, DIMENSIONS)
 
 
-def write(place: Path, tenants: list[tuple[str, int]], adds: int, questions: int) -> None:
+def write(place: Path, tenants: list[tuple[str, int]], adds: int, asks: int) -> None:
     total = sum(size for _, size in tenants) + adds
     draw = np.random.default_rng(5)
     topics = draw.standard_normal((TOPICS, DIMENSIONS), dtype=np.float32)
@@ -52,12 +52,12 @@ def write(place: Path, tenants: list[tuple[str, int]], adds: int, questions: int
     with (place / "vectors.f32").open("wb") as file:
         for first in range(0, total, 10_000):
             file.write(vectors(draw, topics, inner, min(10_000, total - first)).tobytes())
-    asked = vectors(draw, topics, inner, questions)
+    asked = vectors(draw, topics, inner, asks)
     (place / "questions.f32").write_bytes(asked.tobytes())
     ends = np.cumsum([0, *(size for _, size in tenants)]).tolist()
     ranges = [(name, (ends[n], ends[n + 1])) for n, (name, _) in enumerate(tenants)]
     known = {"tenants": ranges, "texts": texts(total), "categories": [category(number) for number in range(total)]}
-    (place / "material.json").write_text(json.dumps(known | {"questions": question_texts(questions)}))
+    (place / "material.json").write_text(json.dumps(known | {"questions": questions(asks)}))
     stored = _stored(place / "vectors.f32")
     exact = {name: exact_answers(stored, asked, range(*numbers)) for name, numbers in ranges}
     (place / "exact.json").write_text(json.dumps(exact))
@@ -93,21 +93,8 @@ def texts(number: int) -> list[str]:
     rnd = random.Random(11)
     made: dict[str, None] = {}
     while len(made) < number:
-        made[" ".join(word(int(rnd.random() ** 3 * 20_000)) for _ in range(rnd.randint(10, 16)))] = None
+        made[random_text(rnd, rnd.randint(10, 16))] = None
     return list(made)
-
-
-def question_texts(number: int) -> list[str]:
-    """Ordinary words, now and then only common or only rare ones."""
-    rnd = random.Random(7)
-    kinds = [lambda: int(rnd.random() ** 3 * 20_000), lambda: rnd.randrange(30), lambda: rnd.randrange(15_000, 20_000)]
-    return [" ".join(word(kinds[n % 5 // 2 if n % 5 else 0]()) for _ in range(6)) for n in range(number)]
-
-
-def word(number: int) -> str:
-    """Seven letters that look as different from each other as words do."""
-    digest = md5(str(number).encode(), usedforsecurity=False).hexdigest()
-    return digest[:7].translate(str.maketrans("0123456789", "ghijklmnop"))
 
 
 def main() -> None:

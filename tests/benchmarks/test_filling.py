@@ -3,6 +3,7 @@
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -21,7 +22,7 @@ def bot() -> Instance:
     return make_instance("bench")
 
 
-def statements(monkeypatch: pytest.MonkeyPatch, name: str, *wanted: str) -> list[str]:
+def parts(monkeypatch: pytest.MonkeyPatch, name: str, *wanted: str) -> list[Any]:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     module = import_module(name)
     monkeypatch.delitem(sys.modules, name)
@@ -29,7 +30,7 @@ def statements(monkeypatch: pytest.MonkeyPatch, name: str, *wanted: str) -> list
 
 
 def test_listing(monkeypatch: pytest.MonkeyPatch, bot: Instance) -> None:
-    (fill,) = statements(monkeypatch, "listing", "FILL")
+    (fill,) = parts(monkeypatch, "listing", "FILL")
     with connection.cursor() as cursor:
         cursor.execute(fill, {"instance": bot.id, "first": 1, "last": 50})
     assert Memory.objects.filter(instance=bot).count() == 50
@@ -37,6 +38,15 @@ def test_listing(monkeypatch: pytest.MonkeyPatch, bot: Instance) -> None:
 
 def test_search(monkeypatch: pytest.MonkeyPatch, bot: Instance) -> None:
     with connection.cursor() as cursor:
-        for statement in statements(monkeypatch, "search", "WORD", "MEMORIES", "CHUNKS"):
+        for statement in parts(monkeypatch, "search", "WORD", "MEMORIES", "CHUNKS"):
             cursor.execute(statement, {"instance": bot.id, "first": 1, "size": 50} if "%(" in statement else None)
     assert Chunk.objects.filter(instance=bot).count() == 50
+
+
+def test_stores_are_filled_with_the_words_that_questions_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    (create,) = parts(monkeypatch, "search", "WORD")
+    (word,) = parts(monkeypatch, "peer.words", "word")
+    with connection.cursor() as cursor:
+        cursor.execute(create)
+        cursor.execute("SELECT bench_word(n) FROM generate_series(0, 99) AS n")
+        assert [made for (made,) in cursor.fetchall()] == [word(n) for n in range(100)]
