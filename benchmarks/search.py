@@ -125,7 +125,7 @@ def make_material(*, hard: bool = False) -> None:
         cursor.execute("VACUUM ANALYZE bench_vector")
 
 
-def fill(size: int) -> Any:
+def fill(size: int, *, has_vectors: bool = True) -> Any:
     from django.db import connection
 
     from accounts.access import SHELL, open_instance
@@ -137,7 +137,7 @@ def fill(size: int) -> Any:
     Instance.objects.filter(id=made.id).update(embedding_model="offline-hash-1")
     named = {"instance": made.id, "size": size, "first": size}
     with connection.cursor() as cursor:
-        for statement in (MEMORIES, CHUNKS, VECTORS):
+        for statement in (MEMORIES, CHUNKS, VECTORS) if has_vectors else (MEMORIES, CHUNKS):
             cursor.execute(statement, named)
     analyze()
     fold_counts(timestamp=0)

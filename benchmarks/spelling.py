@@ -13,8 +13,6 @@ from typing import Any
 import search
 from bench import fresh_console, median_ms, print_table, write_result
 
-NO_VECTORS = "SELECT %(instance)s::uuid, %(topics)s::int, %(noises)s::int"
-
 
 def newest_words(scope: Any) -> list[str]:
     from memories.models import Chunk
@@ -65,10 +63,9 @@ def main() -> None:
 
     with connection.cursor() as cursor:
         cursor.execute(search.WORD)
-    search.VECTORS = NO_VECTORS
     rows: list[dict[str, Any]] = []
     for size in map(int, options.sizes.split(",")):
-        scope, rnd = search.fill(size), random.Random(3)
+        scope, rnd = search.fill(size, has_vectors=False), random.Random(3)
         for (kind, number), texts in questions(rnd, newest_words(scope), options.times).items():
             rows.append({"memories": size, "query": kind, "words": number, **measure(scope, texts, options.times)})
     print_table(["memories", "query", "words", "ms", "p95"], [list(row.values()) for row in rows])

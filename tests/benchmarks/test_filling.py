@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from instances.models import Instance
-from memories.models import Chunk, Memory
+from memories.models import Chunk, Embedding, Memory
 from tests.factories import make_instance
 
 pytestmark = pytest.mark.django_db
@@ -41,6 +41,20 @@ def test_search(monkeypatch: pytest.MonkeyPatch, bot: Instance) -> None:
         for statement in parts(monkeypatch, "search", "WORD", "MEMORIES", "CHUNKS"):
             cursor.execute(statement, {"instance": bot.id, "first": 1, "size": 50} if "%(" in statement else None)
     assert Chunk.objects.filter(instance=bot).count() == 50
+
+
+@pytest.mark.django_db(transaction=True)
+def test_search_without_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    create, fill = parts(monkeypatch, "search", "WORD", "fill")
+    with connection.cursor() as cursor:
+        cursor.execute(create)
+    try:
+        scope = fill(50, has_vectors=False)
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP FUNCTION bench_word")
+    assert Chunk.objects.filter(instance=scope.instance).count() == 50
+    assert not Embedding.objects.exists()
 
 
 def test_stores_are_filled_with_the_words_that_questions_have(monkeypatch: pytest.MonkeyPatch) -> None:
