@@ -64,7 +64,7 @@ def review_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @about_instance
 def review_one(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
-    """GET shows the form for the corrected or merged text; POST decides."""
+    """GET shows the form for the corrected or merged text, or asks before rejecting; POST decides."""
     action = request.POST.get("action", "") or request.GET.get("action", "")
     try:
         found = inbox.find_waiting(scope, id)
@@ -140,7 +140,8 @@ def _decide(
 
 
 def _ask(request: ConsoleRequest, found: Waiting, action: str, form: ReviewForm | MergeForm | None) -> HttpResponse:
-    if form is None or (action == "merge" and found.other is None):
+    is_question = action == "reject" or form is not None
+    if not is_question or (action == "merge" and found.other is None):
         return redirect(_list_url(request))
     context: dict[str, Any] = {"waiting": found, "form": form, "action": action, "list_url": _list_url(request)}
     return render_question(request, "memories/review_one.html", context)

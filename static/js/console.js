@@ -154,7 +154,8 @@ document.addEventListener("keydown", (event) => {
   });
 });
 
-document.addEventListener("htmx:afterSwap", (event) => {
+// Not sooner: until then htmx does not know the form in it, and Enter would leave the page.
+document.addEventListener("htmx:afterSettle", (event) => {
   if (event.target.id !== "dialog") return;
   event.target.setAttribute("aria-label", event.target.querySelector("h2").textContent);
   if (!event.target.open) event.target.showModal();

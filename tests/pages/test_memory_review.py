@@ -148,6 +148,11 @@ def test_merging_without_another_one_is_not_offered(alice: Client, support: Inst
 
 
 def test_reject(alice: Client, waiting: Memory) -> None:
+    assert "action=reject" in page(alice)
+    question = page(alice, url(waiting, "&action=reject"))
+    assert "The demo is on Tuesday" in question
+    assert "It is deleted for good." in question
+    assert Memory.objects.filter(id=waiting.id).exists()
     response = alice.post(url(waiting), {"action": "reject"}, follow=True)
     assert "Rejected. Deleted 1 memory with 1 search entry." in response.content.decode()
     assert not Memory.objects.filter(id=waiting.id).exists()
