@@ -62,6 +62,13 @@ def render_question(request: ConsoleRequest, template: str, context: dict[str, A
     return response
 
 
+def decided(request: ConsoleRequest, row: str, template: str, context: dict[str, Any]) -> HttpResponse:
+    """HTMX takes the row away; also when it came to ask about one that somebody else has decided about meanwhile."""
+    response = render(request, template, context)
+    response["HX-Retarget"], response["HX-Reswap"] = f"#{row}", "delete"
+    return response
+
+
 def without(query: QueryDict, *names: str) -> QueryDict:
     """A copy of the query without these parameters."""
     kept = query.copy()

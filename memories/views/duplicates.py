@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.template.defaultfilters import truncatechars
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -13,6 +13,7 @@ from accounts.access import Scope
 from accounts.pages import (
     ConsoleRequest,
     about_instance,
+    decided,
     page_number,
     render_part,
     render_question,
@@ -84,7 +85,7 @@ def duplicate_pair(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespo
             raise
         messages.warning(request, problem.detail)
         is_done = True
-    return _answer(request, scope) if is_done else _ask(request, found, form)
+    return _answer(request, scope, id) if is_done else _ask(request, found, form)
 
 
 @require_POST
@@ -126,11 +127,11 @@ def _ask(request: ConsoleRequest, found: Likeness, form: MergeForm) -> HttpRespo
     return render_question(request, "memories/duplicate_merge.html", context)
 
 
-def _answer(request: ConsoleRequest, scope: Scope) -> HttpResponse:
+def _answer(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
     if not wants_fragment(request):
         return redirect(_list_url(request))
     n_pairs = duplicates.count_pairs(scope, _kind(request))
-    return render(request, "memories/duplicates.html#decided", _count(n_pairs))
+    return decided(request, f"pair-{id}", "memories/duplicates.html#decided", _count(n_pairs))
 
 
 def _kind(request: ConsoleRequest) -> Kind | None:

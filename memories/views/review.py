@@ -13,6 +13,7 @@ from accounts.access import Scope
 from accounts.pages import (
     ConsoleRequest,
     about_instance,
+    decided,
     page_number,
     render_part,
     render_question,
@@ -75,7 +76,7 @@ def review_one(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
             raise
         messages.warning(request, problem.detail)
         is_done = True
-    return _answer(request, scope) if is_done else _ask(request, found, action, form)
+    return _answer(request, scope, id) if is_done else _ask(request, found, action, form)
 
 
 @require_POST
@@ -147,11 +148,12 @@ def _ask(request: ConsoleRequest, found: Waiting, action: str, form: ReviewForm 
     return render_question(request, "memories/review_one.html", context)
 
 
-def _answer(request: ConsoleRequest, scope: Scope) -> HttpResponse:
-    """For HTMX, which removes the row: the new number of waiting memories, and messages."""
+def _answer(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpResponse:
+    """HTMX gets the new number of waiting memories, and messages."""
     if not wants_fragment(request):
         return redirect(_list_url(request))
-    return render(request, "memories/review.html#decided", {"n_waiting": inbox.count_waiting(scope)})
+    context = {"n_waiting": inbox.count_waiting(scope)}
+    return decided(request, f"waiting-{id}", "memories/review.html#decided", context)
 
 
 def _list_url(request: ConsoleRequest) -> str:

@@ -274,7 +274,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-  if (!detail.shouldSwap || !detail.target.matches("[data-row]") || detail.xhr.getResponseHeader("HX-Retarget")) return;
+  if (!detail.shouldSwap || !detail.target.matches("[data-row]")) return;
   const rows = inboxRows();
   const at = rows.indexOf(detail.target);
   const next = rows[at + 1] || rows[at - 1];

@@ -117,3 +117,18 @@ def test_enter_on_a_box_decides_nothing(console: Console, page: Page) -> None:
     expect(page.get_by_text("1 selected")).to_be_visible()
     expect(page.locator("[data-row]")).to_have_count(2)
     assert contents(console, "enter-inbox-bot") == ["The demo is on Monday"]
+
+
+def test_a_question_about_what_somebody_else_has_decided_takes_the_row_away(console: Console, page: Page) -> None:
+    page.goto(waiting(console, "faster-bot", 2))
+    rows = page.locator("[data-row]")
+    expect(rows).to_have_count(3)
+    for key, left in (("e", 2), ("x", 1)):
+        first = (rows.first.get_attribute("id") or "").removeprefix("waiting-")
+        console.api("POST", f"/memories/{first}/review", {"instanceId": "faster-bot", "action": "approve"})
+        page.keyboard.press("k")
+        page.keyboard.press(key)
+        expect(rows).to_have_count(left)
+        expect(page.locator("#messages")).to_contain_text("Somebody has reviewed this memory already.")
+        expect(page.locator("dialog")).to_be_hidden()
+        expect(rows.first).to_be_focused()
