@@ -6,6 +6,8 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.access import Scope, instances_of
@@ -21,7 +23,7 @@ from memories.deletion import Receipt, delete_memory, parts_of
 from memories.draft import MemoryChanges
 from memories.embedding.embedder import model_of
 from memories.embedding.offline import MODEL as OFFLINE
-from memories.filters import readable
+from memories.filters import matching, may_read, readable
 from memories.forms.editing import MemoryForm, values_of
 from memories.forms.fields import typed_tags
 from memories.history import steps
@@ -30,9 +32,10 @@ from memories.models import Memory
 from memories.role_hints import role_hint
 from memories.search.sharing import find_own_or_shared
 from memories.search.similar import similar
-from memories.store import change, credentials_in, find_memory, save
+from memories.store import Saved, change, credentials_in, find_memory, save
 from memories.tags import known_tags
 from memories.versions import VERSIONED, history
+from memories.views.listing import filters_in
 from memories.vocabulary import EmbeddingState, Role
 from memoryconsole.counting import counted
 from memoryconsole.errors import Conflict, Invalid
@@ -60,7 +63,7 @@ def memory_new(request: ConsoleRequest, scope: Scope) -> HttpResponse:
             holder = problem.extra.get("memory")
             note_private_reads(scope, [holder] if holder else [])
         else:
-            messages.success(request, "Saved. The assistant can use it on its next turn." + _redacted(saved.redacted))
+            messages.success(request, _ready(request, scope, saved))
             return redirect(came_from(request, scope))
     context = {
         "form": form,
@@ -247,6 +250,24 @@ def _suggestions(scope: Scope) -> dict[str, Any]:
     """The conversations and tags that the form suggests."""
     recent = Conversation.objects.filter(instance=scope.instance).order_by("-last_message_at", "-id")[:50]
     return {"conversations": list(recent), "tags": known_tags(scope)}
+
+
+def _ready(request: ConsoleRequest, scope: Scope, saved: Saved) -> SafeString:
+    """A new memory, with the way to it: the list may be filtered, sorted or turned so that it is not in sight."""
+    said = "Saved. The assistant can use it on its next turn." + _redacted(saved.redacted)
+    if not may_read(scope, saved.memory):
+        return format_html("{} Only {} and superadmins can read it.", said, saved.memory.owner)
+    hidden = " The filters below leave it out." if _is_left_out(request, scope, saved.memory) else ""
+    link = f"/memory/{saved.memory.id}?{request.GET.urlencode()}"
+    return format_html('{}{} <a href="{}">Open it</a>', said, hidden, link)
+
+
+def _is_left_out(request: ConsoleRequest, scope: Scope, memory: Memory) -> bool:
+    try:
+        filters = filters_in(QueryDict(request.GET.get("back", "")))
+    except Invalid:
+        return False
+    return bool(filters.narrowing()) and not matching(scope, filters).filter(id=memory.id).exists()
 
 
 def _saved(before: Memory, after: Memory) -> str:

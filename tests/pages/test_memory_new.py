@@ -71,6 +71,23 @@ def test_it_returns_to_the_list_it_came_from(alice: Client, support: Instance) -
     assert response["Location"] == "/memory?category=fact&instance=support-bot"
 
 
+def test_it_is_one_click_away_also_where_the_list_does_not_show_it(alice: Client, support: Instance) -> None:
+    shown = alice.post(f"{URL}&back=category%3Dfact", form(), follow=True).content.decode()
+    link = f'<a href="/memory/{Memory.objects.get().id}?instance=support-bot&amp;back=category%3Dfact">Open it</a>'
+    assert link in shown
+    assert "leave it out" not in shown
+    hidden = alice.post(f"{URL}&back=category%3Devent", form(), follow=True).content.decode()
+    assert "The filters below leave it out." in hidden
+    nonsense = alice.post(f"{URL}&back=minImportance%3D99", form(), follow=True).content.decode()
+    assert "leave it out" not in nonsense
+
+
+def test_what_only_its_owner_may_read_is_not_linked(alice: Client, support: Instance) -> None:
+    html = alice.post(URL, form(visibility="private", owner="bob"), follow=True).content.decode()
+    assert "Only bob and superadmins can read it." in html
+    assert "Open it" not in html
+
+
 def test_credentials_are_replaced_and_that_is_said(alice: Client, support: Instance) -> None:
     response = alice.post(URL, form(content="The password: hunter2000"), follow=True)
     assert "Credentials in it were replaced" in response.content.decode()
