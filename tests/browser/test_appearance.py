@@ -60,6 +60,29 @@ def test_a_long_username_stays_in_the_bar(console: Console, page: Page) -> None:
     expect(page.get_by_role("paragraph").filter(has_text=name)).to_be_in_viewport(ratio=1)
 
 
+def test_menus_stay_on_a_narrow_screen_and_name_no_keys(console: Console, page: Page) -> None:
+    page.goto("/memory?instance=support-bot")
+    expect(page.locator(".search-box kbd")).to_be_visible()
+    for width in (360, 390, 480, 620):
+        page.set_viewport_size({"width": width, "height": 844})
+        page.reload()
+        expect(page.locator(".search-box kbd")).to_be_hidden()
+        page.get_by_text("Import, export").click()
+        menu = page.locator("#exports")
+        expect(menu).to_be_in_viewport(ratio=1)
+        for choice in ("Import…", "Export as JSON lines", "Export as CSV"):
+            height = menu.get_by_text(choice).evaluate("link => link.getBoundingClientRect().height")
+            assert height < 40, f"{choice} takes two lines at {width}"
+
+
+def test_the_conversations_of_memories_that_have_none_take_no_room(console: Console, page: Page) -> None:
+    slug = console.instance("roomy-bot", {"content": "Ann likes tea"})
+    page.goto(f"/memory?instance={slug}")
+    expect(page.get_by_role("columnheader", name="Conversation")).to_be_hidden()
+    page.goto("/memory?instance=support-bot")
+    expect(page.get_by_role("columnheader", name="Conversation")).to_be_visible()
+
+
 def test_a_long_name_of_a_file_stays_on_the_screen(console: Console, page: Page) -> None:
     page.goto(f"/memory?instance={console.instance('file-bot', {'content': 'With a file'})}")
     page.get_by_role("link", name="With a file").click()
