@@ -225,19 +225,28 @@ document.addEventListener("htmx:afterSettle", () => {
   left = null;
 });
 
-// A category or a page that is chosen before what was typed is found goes with it, although its link was made before.
-const keepTyped = (detail) => {
-  const form = document.getElementById("filter-form");
-  const url = new URL(detail.path, location.href);
-  const asked = detail.elt.matches("form") ? detail.formData : url.searchParams;
-  const typed = form.elements.search.value.trim();
-  form.elements.category.value = asked.get("category") ?? "";
+// A category, a page or a filter's end that is chosen before what was typed is found goes with it, although its link was made before.
+const addTyped = (asked) => {
+  const typed = document.querySelector("[data-search]").value.trim();
   if (typed === (asked.get("search") ?? "").trim()) return;
   for (const name of ["page", "anchor"]) asked.delete(name);
   asked.set("search", typed);
   if (!typed) asked.delete("search");
+};
+const keepTyped = (detail) => {
+  const url = new URL(detail.path, location.href);
+  const asked = detail.elt.matches("form") ? detail.formData : url.searchParams;
+  document.getElementById("filter-form").elements.category.value = asked.get("category") ?? "";
+  addTyped(asked);
   detail.path = url.pathname + url.search;
 };
+document.addEventListener("click", ({ target }) => {
+  const link = target.closest("a[data-keep-typed]");
+  if (!link) return;
+  const url = new URL(link.href);
+  addTyped(url.searchParams);
+  link.href = url;
+});
 
 // A filter that is not set does not belong in the address, and letters are no steps to go back over.
 document.addEventListener("htmx:configRequest", ({ detail }) => {

@@ -109,6 +109,16 @@ def test_a_category_chosen_before_a_search_is_answered_goes_with_it(console: Con
     expect(box).to_have_value("contract")
 
 
+def test_taking_a_filter_away_keeps_what_is_being_typed(console: Console, page: Page) -> None:
+    slug = console.instance("token-bot", *MEMORIES)
+    page.goto(f"/memory?instance={slug}&minImportance=3&category=decision")
+    page.get_by_role("searchbox").fill("contract")
+    page.get_by_role("link", name="Importance from: 3").click()
+    expect(page.get_by_text("1 result", exact=True)).to_be_visible()
+    expect(page.get_by_role("searchbox")).to_have_value("contract")
+    expect(page.get_by_role("link", name="Importance from")).to_have_count(0)
+
+
 def test_filters_and_enter_keep_the_search(console: Console, page: Page) -> None:
     slug = console.instance("filter-search-bot", *MEMORIES)
     page.goto(f"/memory?instance={slug}")
