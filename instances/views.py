@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.html import format_html
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -48,7 +49,8 @@ def instance_new(request: ConsoleRequest) -> HttpResponse:
         except Invalid as problem:
             add_problem(form, problem)
         else:
-            messages.success(request, f"{instance.name} is ready. Now give its engine an API key under API keys.")
+            said = '{} is ready. Now <a href="/keys/new?instance={}">make an API key</a> for its engine.'
+            messages.success(request, format_html(said, instance.name, instance.slug))
             return redirect(f"/instances/{instance.slug}/settings")
     return render_part(request, "instances/new.html", "slug", {"form": form})
 

@@ -27,9 +27,12 @@ def key_list(request: ConsoleRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def key_new(request: ConsoleRequest) -> HttpResponse:
     actor = actor_of(request)
+    instances = list(instances_of(actor).order_by("slug"))
+    asked_for = request.GET.getlist("instance") or [each.slug for each in instances if len(instances) == 1]
     form = KeyForm(
         posted(request),
-        instances=list(instances_of(actor).order_by("slug")),
+        initial={"instances": asked_for},
+        instances=instances,
         is_superadmin=actor.is_superadmin,
     )
     if request.method == "POST" and form.is_valid():

@@ -62,6 +62,8 @@ def test_a_new_instance(superadmin: Client) -> None:
     assert (instance.slug, instance.name, str(instance.team)) == ("help-desk", "Help desk", "Care")
     assert str(instance.team.organisation) == "Example Ltd"
     assert AccountEvent.objects.get(action="instance created").actor == "user root"
+    ready = 'Help desk is ready. Now <a href="/keys/new?instance=help-desk">make an API key</a> for its engine.'
+    assert ready in superadmin.get(response.url).content.decode()
 
 
 def test_the_slug_is_suggested_from_the_name(superadmin: Client, support: Instance) -> None:

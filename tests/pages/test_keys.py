@@ -40,6 +40,20 @@ def test_a_key_is_shown_once(alice: Client, support: Instance) -> None:
     assert AccountEvent.objects.get(action="key created").actor == "user alice"
 
 
+def test_the_instance_a_key_is_asked_for_is_ticked(
+    alice: Client, superadmin: Client, support: Instance, sales: Instance
+) -> None:
+    ticked = re.compile(r'name="instances" value="([^"]+)"[^>]* checked')
+    assert ticked.findall(superadmin.get("/keys/new").content.decode()) == []
+    for address in ("/overview?instance=sales-bot", "/memory?instance=sales-bot", "/conversations?instance=sales-bot"):
+        link = re.search(r'href="(/keys/new[^"]*)"', superadmin.get(address).content.decode())
+        assert link
+        assert ticked.findall(superadmin.get(link[1]).content.decode()) == ["sales-bot"]
+    # Of one there is nothing to choose.
+    assert ticked.findall(alice.get("/keys/new").content.decode()) == ["support-bot"]
+    assert "sales-bot" not in alice.get("/keys/new?instance=sales-bot").content.decode()
+
+
 def test_sending_the_form_again_makes_no_second_key(alice: Client, support: Instance) -> None:
     id = re.search(r'name="id" value="([^"]+)"', alice.get("/keys/new").content.decode())
     assert id

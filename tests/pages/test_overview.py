@@ -77,7 +77,11 @@ def remember(bot: Instance, *moments: datetime) -> None:
 def test_an_empty_instance_says_what_to_do_next(alice: Client, quiet: Instance) -> None:
     html = page(alice)
     assert "Support bot remembers nothing yet" in html
-    for next_step in ("/memory/new?instance=support-bot", "/memory/import?instance=support-bot", "/keys/new"):
+    for next_step in (
+        "/memory/new?instance=support-bot",
+        "/memory/import?instance=support-bot",
+        "/keys/new?instance=support-bot",
+    ):
         assert f'href="{next_step}"' in html
     assert "What is remembered" not in html
     assert NOTHING not in html
