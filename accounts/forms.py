@@ -21,11 +21,18 @@ EXPIRIES = [("", "Never"), ("30", "In 30 days"), ("90", "In 90 days"), ("365", "
 
 class SignInForm(AuthenticationForm):
     # Django's own field accepts longer names, which do not fit into the columns of django-axes.
-    username = UsernameField(max_length=150, widget=forms.TextInput(attrs={"autofocus": True}))
+    username = UsernameField(max_length=150)
     error_messages = {
         "invalid_login": "The name or the password is wrong.",
         "inactive": "This account is switched off.",
     }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # The password is what has to be typed again.
+        has_name = bool(self.data.get("username"))
+        self.fields["username"].widget.attrs["autofocus"] = not has_name
+        self.fields["password"].widget.attrs["autofocus"] = has_name
 
 
 class OwnPasswordForm(forms.Form):

@@ -50,6 +50,13 @@ const offerWholeTexts = () => {
 };
 addEventListener("resize", offerWholeTexts);
 
+// Who has to put something right goes on there.
+const focusWrong = (part) => {
+  const field = part.querySelector(".field > .error")?.parentElement;
+  field?.querySelector("input:not([type=hidden]), select, textarea")?.focus();
+};
+focusWrong(document);
+
 const updateSelection = (form) => {
   const boxes = [...form.querySelectorAll("input[name=ids]")];
   const checked = boxes.filter((box) => box.checked);
@@ -159,6 +166,7 @@ document.addEventListener("htmx:afterSettle", (event) => {
   if (event.target.id !== "dialog") return;
   event.target.setAttribute("aria-label", event.target.querySelector("h2").textContent);
   if (!event.target.open) event.target.showModal();
+  focusWrong(event.target);
 });
 
 document.addEventListener("htmx:load", (event) => {

@@ -119,3 +119,16 @@ def test_a_person_is_forgotten(console: Console, page: Page) -> None:
     page.get_by_role("link", name="Audit log").last.click()
     expect(page.get_by_text("Forgot a person").last).to_be_visible()
     assert console.api("GET", f"/memories?instanceId={slug}")["total"] == 1
+
+
+def test_the_first_wrong_field_has_the_focus(console: Console, page: Page) -> None:
+    slug = console.instance("wrong-bot")
+    page.goto(f"/memory/new?instance={slug}")
+    page.get_by_role("button", name="Save memory").click()
+    expect(page.get_by_text("This may not be empty.")).to_be_visible()
+    expect(page.get_by_label("Content")).to_be_focused()
+    page.goto("/keys/new")
+    page.get_by_label("Name").fill("engine")
+    page.get_by_role("button", name="Create key").click()
+    expect(page.get_by_text("Choose at least one instance.")).to_be_visible()
+    expect(page.get_by_role("group", name="Or only these instances").get_by_role("checkbox").first).to_be_focused()

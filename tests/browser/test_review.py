@@ -49,6 +49,7 @@ def test_the_keyboard_is_enough(console: Console, page: Page) -> None:
     box.fill("")
     page.get_by_role("button", name="Approve", exact=True).last.click()
     expect(page.get_by_text("This may not be empty.")).to_be_visible()
+    expect(box).to_be_focused()
     box.fill("A certain fact")
     page.locator("dialog").get_by_role("button", name="Approve").click()
     expect(page.locator("dialog")).to_be_hidden()

@@ -1,3 +1,4 @@
+import re
 from datetime import timedelta
 from urllib.parse import urlencode
 
@@ -34,6 +35,12 @@ def test_it_goes_on_to_the_page_that_was_asked_for(client: Client) -> None:
     response = sign_in(client, "alice", PASSWORD, next="/conversations?instance=support-bot")
 
     assert response.url == "/conversations?instance=support-bot"
+
+
+def test_a_wrong_password_is_typed_again_where_the_cursor_is(client: Client) -> None:
+    focused = re.compile(r'name="(\w+)"[^>]* autofocus')
+    assert focused.findall(client.get("/login").content.decode()) == ["username"]
+    assert focused.findall(sign_in(client, "alice", "wrong").content.decode()) == ["password"]
 
 
 def test_a_mistake_does_not_lose_the_page_that_was_asked_for(client: Client) -> None:
