@@ -71,6 +71,7 @@ def memory_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     on_top = [] if searched or invalid else _on_top(scope, filters, view, page)
     others = [memory for memory in page.rows if memory not in on_top]
     rows = on_top + others
+    warnings = warnings_for(scope.instance)
     context = {
         "page": page,
         "rows": rows,
@@ -91,7 +92,8 @@ def memory_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "categories": Category.choices,
         "roles": Role.choices,
         "conversations": conversations_by_id(scope, [memory.source_conversation_id for memory in rows]),
-        "warnings": warnings_for(scope.instance),
+        "warnings": warnings,
+        "is_key_missing_said": any(warning.code == "no_openai_key" for warning in warnings),
         "back": back_to(request.GET),
         "without_search": list_url(request.GET, search=None),
         "with_suggested": list_url(request.GET, search=searched.suggested) if searched and searched.suggested else "",

@@ -25,7 +25,8 @@ from memories.search.spelling import SAID, similar_words
 from memories.search.statement import CONTEXT_WEIGHT, PLAIN_DEPTH, VECTOR_DEPTH
 
 RRF_K = 60
-KEY_PROBLEMS = {"no_key", "no_azure", "unauthorized"}
+KEY_MISSING = {"no_key", "no_azure"}
+KEY_PROBLEMS = {*KEY_MISSING, "unauthorized"}
 BY_RANK = Order(())
 MEANING = "Meaning"
 LONG = 5
@@ -81,6 +82,10 @@ class Search:
     @property
     def is_hybrid(self) -> bool:
         return self.results.mode == "hybrid"
+
+    @property
+    def lacks_key(self) -> bool:
+        return self.results.code in KEY_MISSING
 
     @property
     def only_excludes(self) -> bool:

@@ -66,6 +66,10 @@ def test_the_word_being_typed_counts_from_its_beginning(alice: Client, support: 
 
 def test_keyword_only_says_why_and_where_to_change_it(alice: Client, support: Instance) -> None:
     make_memory(support, "Alice prefers tables.")
+    said = text(alice, "search=tables")
+    assert "Keyword only" in said
+    assert said.count("Add a key in the settings") == 1, "it is said above the search already"
+    Instance.objects.update(memory_enabled=False)
     html = text(alice, "search=tables")
     assert "Keyword only" in html
     assert html.count("No OpenAI or Azure key reaches this instance. Search finds words but not meaning.") == 2
