@@ -11,6 +11,7 @@ from django.utils import timezone
 from memories.filters import Filters
 from memories.forms.fields import IMPORTANCE, LocalMoment
 from memories.vocabulary import EmbeddingState, Role, Visibility
+from memoryconsole.errors import Invalid
 from memoryconsole.inputs import read
 
 ANY = [("", "Any")]
@@ -38,12 +39,16 @@ class FilterForm(forms.Form):
     )
 
 
-def filter_form(query: QueryDict, filters: Filters) -> FilterForm:
-    """The form for the filters in force; an alias of a role is shown as the role."""
+def filter_form(query: QueryDict, filters: Filters, invalid: Invalid | None) -> FilterForm:
+    """The form for the filters in force, with their own errors; an alias of a role is shown as the role."""
     shown = query.copy()
     if filters.role:
         shown["role"] = filters.role
-    return FilterForm(shown)
+    form = FilterForm(shown)
+    form.errors.clear()
+    for name, reasons in invalid.errors.items() if invalid else ():
+        form.add_error(name if name in form.fields else None, reasons)
+    return form
 
 
 def read_filters(values: dict[str, Any]) -> Filters:

@@ -82,7 +82,7 @@ def memory_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "chips": chips(request.GET, filters, totals),
         "tokens": tokens(request.GET, filters),
         "filters": filters,
-        "filter_form": filter_form(request.GET, filters),
+        "filter_form": filter_form(request.GET, filters, invalid),
         "invalid": invalid,
         "is_filtered": bool(filters.narrowing()) or invalid is not None,
         "order": view.order,

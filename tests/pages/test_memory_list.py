@@ -261,6 +261,13 @@ def test_a_filter_that_makes_no_sense_is_explained(alice: Client, support: Insta
     assert said in html
     assert "Show everything" in html
     assert shown(html) == []
+    assert 'class="n"' not in html, "what the filters leave is not known"
+
+
+def test_a_wrong_filter_is_explained_at_its_field_in_the_same_words(alice: Client, support: Instance) -> None:
+    html = text(alice, "/memory?instance=support-bot&minImportance=11")
+    assert '<p class="error" id="id_minImportance_error">Must be at most 10.</p>' in html
+    assert "Select a valid choice" not in html
 
 
 @pytest.mark.parametrize(
