@@ -1,7 +1,7 @@
 import pytest
 
 from memoryconsole.inputs import MOST_GROWTH
-from memoryconsole.scrub import scrub
+from memoryconsole.scrub import scrub, scrub_all
 
 # Assembled here so that no file of the project contains anything shaped like a credential.
 SECRETS = [
@@ -12,6 +12,9 @@ SECRETS = [
     "AI" + "za" + "s" * 35,
     "ey" + "J" + "hbGciOiJI.ey" + "J" + "zdWIiOiIx.c2lnbmF0dXJl",
     "mc_" + "0a1b2c3d" + "_" + "k" * 43,
+    "gl" + "pat-" + "x" * 20,
+    "np" + "m_" + "x" * 36,
+    "h" + "f_" + "x" * 34,
     "-----BEGIN RSA PRIVATE " + "KEY-----\nabc\n-----END RSA PRIVATE " + "KEY-----",
 ]
 
@@ -43,10 +46,55 @@ def test_a_password_in_words_or_in_an_address_is_replaced() -> None:
         ("Пароль: ", ""),
         ("密码：", ""),
         ("client_secret=", ""),
+        ("export AWS_SECRET_ACCESS_KEY=", ""),
+        ("AccountName=x;AccountKey=", ";EndpointSuffix=y"),
+        ("Server=db;Pwd=", ";"),
+        ('{\\"user\\": \\"bob\\", \\"password\\": \\"', '\\"}'),
+        ("“password”: “", "”"),
+        ("„Passwort“: „", "“"),
+        ("Lösenord: ", ""),
+        ("Heslo: ", ""),
+        ("كلمة المرور: ", ""),
+        ("My password is ", "."),
+        ("The password for the guests' wifi is ", ", ask Ann."),
+        ("Das Passwort für das WLAN: ", ""),
+        ("Das Kennwort lautet ", ""),
+        ("La contraseña es ", ""),
+        ("Password (wifi): ", ""),
     ],
 )
 def test_a_password_is_known_by_its_name_in_documents_settings_and_other_languages(before: str, after: str) -> None:
     assert scrub(f"{before}hunter2000{after}")[0] == f"{before}[redacted password]{after}"
+
+
+@pytest.mark.parametrize("quote", ['"', "'", '\\"'])
+def test_a_password_between_quotes_goes_whole(quote: str) -> None:
+    before, after = f"{quote}password{quote}: {quote}", f"{quote}, {quote}port{quote}: 5"
+    assert scrub(before + "correct horse, battery" + after)[0] == f"{before}[redacted password]{after}"
+
+
+def test_a_password_with_an_escaped_quote_goes_whole() -> None:
+    assert scrub(r'{"password": "one\"two three", "port": 5}')[0] == '{"password": "[redacted password]", "port": 5}'
+
+
+def test_a_password_of_an_address_without_a_user_is_replaced() -> None:
+    assert scrub("redis://:" + "s3cretpw@cache:6379/0")[0] == "redis://[redacted password]@cache:6379/0"
+
+
+def test_in_a_document_a_credential_is_known_by_the_name_beside_it() -> None:
+    document = {"password": "correct horse", "db": {"apiKey": "hunter2000", "refreshToken": "q7" + "Zr-9" * 5}}
+    clean, found = scrub_all(document)
+    assert clean == {
+        "password": "[redacted password]",
+        "db": {"apiKey": "[redacted password]", "refreshToken": "[redacted token]"},
+    }
+    assert found == ["password", "password", "token"]
+    assert scrub_all(clean) == (clean, [])
+
+
+def test_in_a_document_what_only_speaks_of_credentials_is_left_alone() -> None:
+    document = {"passwordPolicy": "at least 12 characters", "token": "a small silver coin", "password": "none"}
+    assert scrub_all(document) == (document, [])
 
 
 @pytest.mark.parametrize("name", ["access_token", "Secret", "X-Auth-Token", '"refreshToken"'])
@@ -67,6 +115,10 @@ def test_a_password_in_a_header_is_replaced() -> None:
         "Basic understanding of responsibilities is enough.",
         "Bob's office is in Munich.",
         "The password policy requires 12 characters.",
+        "The password is base64 encoded, and the other one is sha256-hashed.",
+        "The password is required, and the API key is only for reading.",
+        "Her password for the old site was forgotten in 2019.",
+        "pwd: /home/alice1/work",
         "Her API key expired, so she asked for a new one.",
         "See https://example.com/a/b?c=d for details.",
         "The task-force meets on Tuesday; ask-me-anything afterwards.",
