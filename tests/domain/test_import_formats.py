@@ -98,6 +98,38 @@ def test_tables_that_are_none(bot: Instance) -> None:
     assert [problem["line"] for problem in report.problems] == [2, 3, 4]
 
 
+@pytest.mark.parametrize("wrap", ["[%s]", '{"total": 1, "memories": [%s]}', '{"results": [%s]}'])
+def test_a_list_of_our_own_memories_loses_nothing(bot: Instance, wrap: str) -> None:
+    item = {"content": "Ann likes tea", "visibility": "private", "owner": "ann", "key": "drink", "tags": ["food"]}
+    assert told(brought_in(bot, wrap % json.dumps(item))) == {"rows": 1, "created": 1}
+    ann = Memory.objects.get()
+    assert (ann.visibility, ann.owner, ann.key, ann.tags) == ("private", "ann", "drink", ["food"])
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (b"PK\x03\x04\x14\x00\x00\x00memory.json\nLikes tea\n", "no text file"),
+        (b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n", "no text file"),
+        (b"SQLite format 3\x00\x10\n", "no text file"),
+        ("Likes tea\n".encode("utf-16"), "UTF-16"),
+        ('{"content": "Likes tea"}\n'.encode("utf-16"), "UTF-16"),
+    ],
+)
+def test_a_file_that_is_no_text_is_no_list_of_memories(raw: bytes, reason: str) -> None:
+    with pytest.raises(Invalid, match=reason):
+        rows_of(io.BytesIO(raw))
+
+
+def test_a_line_that_is_no_text_is_a_problem_of_its_own() -> None:
+    problems = [bool(row.problem) for row in rows_of(io.BytesIO(b"Likes tea\nCaf\xe9\nHas a dog\n"))]
+    assert problems == [False, True, False]
+
+
+def test_text_may_begin_like_another_kind_of_file(bot: Instance) -> None:
+    assert brought_in(bot, "ID3 tags matter to Ann\nOggS is a sound\n").created == 2
+
+
 MEM0: dict[str, list[Any]] = {
     "count": 2,
     "results": [

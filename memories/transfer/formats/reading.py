@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import IO, Any
 
+from memories.file_types import TEXT, UNKNOWN, type_of
 from memories.transfer.formats import chatgpt, mem0, table
 from memories.transfer.formats.detecting import LISTS, Format, format_of, is_document, text_of
 from memories.transfer.formats.values import Unusable, first_value, value_of
@@ -41,7 +42,22 @@ def rows_of(file: IO[bytes], format: Format | None = None) -> Iterator[Row]:
         return _line_rows(file, "mem0" if format == "mem0" else None)
     if is_document(text):
         return _document_rows(file, format)
+    _check_text(start)
     return _text_rows(file)
+
+
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+OTHER_ENCODING = "This is text in UTF-16. Save it as UTF-8."
+NO_TEXT_FILE = "This is no text file. Memories come as JSON lines, CSV, JSON or lines of text, and not in an archive."
+
+
+def _check_text(start: bytes) -> None:
+    """Every line can be a memory where nothing tells what a line is, also those of a document or an archive."""
+    if start.startswith(UTF_16):
+        raise Invalid({"file": [OTHER_ENCODING]})
+    is_known = type_of(start) not in (TEXT, UNKNOWN)
+    if b"\x00" in start or (is_known and "\ufffd" in text_of(start)):
+        raise Invalid({"file": [NO_TEXT_FILE]})
 
 
 def found_format(file: IO[bytes], name: str = "") -> Format:
@@ -96,7 +112,7 @@ def _row(line: int, item: Any, shape: Format | None) -> Row:
         return Row(line, problem="This is not an object.")
     if shape == "mem0" or mem0.is_mem0(item):
         return Row(line, mem0.from_mem0(item)) if "memory" in item else Row(line, problem="It has no field memory.")
-    if shape == "chatgpt" and "category" not in item:
+    if shape == "chatgpt" and not table.is_memory(item):
         return Row(line, is_left_out=True) if chatgpt.is_switched_off(item) else Row(line, chatgpt.from_item(item))
     return Row(line, item)
 

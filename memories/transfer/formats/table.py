@@ -44,6 +44,8 @@ COLUMNS = (
 )
 # Aliases of two columns, and one column that is ignored.
 ALSO_KNOWN = ("kind", "type", "instanceId")
+# Fields that the exports of other programs have too.
+COMMON = frozenset({"id", "content", "createdAt", "updatedAt", "status", "source", "type"})
 # The delimiter that spreadsheets write depends on the country.
 DELIMITERS = (",", ";", "\t")
 _NAMES = {name.lower(): name for name in (*COLUMNS, *ALSO_KNOWN)}
@@ -84,6 +86,11 @@ def column_named(heading: str) -> str:
 
 def is_known(name: str) -> bool:
     return name in COLUMNS or name in ALSO_KNOWN
+
+
+def is_memory(item: Mapping[str, Any]) -> bool:
+    """Whether it has a field that only our own exports have, so that it must be read as one of them."""
+    return "content" in item and any(is_known(name) and name not in COMMON for name in item)
 
 
 def first_rows(start: str, delimiter: str) -> list[list[str]]:
