@@ -3,7 +3,6 @@
 An answer that cannot be read at all raises `Unreadable`; a single invalid fact is left out and counted.
 """
 
-import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from memoryconsole.scrub import scrub
 
 # Longer than any sentence; a fact is always one chunk.
 MAX_FACT = 1_000
+LONGEST_WORD = 60
 # If there are too many facts, categories are kept in this order.
 ORDER = (
     Category.DECISION,
@@ -85,7 +85,13 @@ def _tidy(value: str, longest: int) -> str:
     """The text as one line that PostgreSQL can store, without credentials and not too long."""
     storable = value.encode(errors="ignore").decode().replace("\x00", " ")
     text = scrub(" ".join(storable.split()))[0]
-    return text if len(text) <= longest else re.sub(r"\S*$", "", text[: longest - 1]).rstrip()[: longest - 1] + "…"
+    return text if len(text) <= longest else _cut(text, longest - 1) + "…"
+
+
+def _cut(text: str, length: int) -> str:
+    """Cut between two words, or anywhere in scripts that have no spaces, such as Chinese."""
+    end = text.rfind(" ", length - LONGEST_WORD, length + 1)
+    return text[: end if end > 0 else length].rstrip()
 
 
 def _clamped(low: float, high: float) -> BeforeValidator:

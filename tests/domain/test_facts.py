@@ -96,6 +96,13 @@ def test_text_is_tidied_scrubbed_and_cut() -> None:
     assert len(read_one(content="x" * 5000).content) <= MAX_FACT
 
 
+@pytest.mark.parametrize("said", ["爱丽丝住在伯尔尼，喜欢喝茶。", "อลิซอาศัยอยู่ในเมืองเบิร์นและชอบดื่มชา"])
+def test_a_long_text_without_spaces_is_cut_and_not_emptied(said: str) -> None:
+    fact = read_one(content="Alice: " + said * 100).content
+    assert fact == ("Alice: " + said * 100)[: MAX_FACT - 1] + "…"
+    assert len(read_summary(json.dumps({"summary": said * 400}), 4_000)) == 4_000
+
+
 def test_facts_of_old_messages_are_left_out() -> None:
     found = read(fact(messageIndex=0), fact(content="Bob prefers coffee", messageIndex=1), is_new=(False, True))
     assert [each.content for each in found.kept] == ["Bob prefers coffee"]
