@@ -22,6 +22,9 @@ OLDEST_PGVECTOR = (0, 8)
 LOOPBACK = {"127.0.0.1", "localhost", "::1", "[::1]"}
 LITTLE_SPACE = 2 * 1024**3
 NO_SPACE = 200 * 1024**2
+# As long as what 128 bits take in hexadecimal digits.
+SHORTEST_SECRET = 32
+FEWEST_CHARACTERS = 10
 
 
 def examine() -> Iterator[Finding]:
@@ -65,6 +68,10 @@ def secrets() -> Finding:
     if loose:
         advice = f"Run `chmod -R go= {directory}`, and make new secrets if others could log in to this machine."
         return Finding("secrets", "broken", f"Others may read {loose[0]}.", advice)
+    secret = settings.SECRET_KEY
+    if len(secret) < SHORTEST_SECRET or len(set(secret)) < FEWEST_CHARACTERS:
+        advice = "Set a random one of 50 characters, or none: then one is made. Everybody signs in again afterwards."
+        return Finding("secrets", "warning", "SECRET_KEY can be guessed, and with it anybody's session.", advice)
     return Finding("secrets", "ok", "Only their owner may read them.")
 
 

@@ -89,6 +89,14 @@ def address(name: str) -> str:
     return found
 
 
+def key(name: str) -> str:
+    """Of an API, to be sent in a header. One with a quote or a blank pasted along is never sent at all."""
+    found = text(name)
+    if not found.isascii() or not found.isprintable() or len(found.split()) > 1:
+        raise ImproperlyConfigured(f"{name} must be a key alone: ASCII characters without blanks or line breaks.")
+    return found
+
+
 def number(name: str, default: int, *, low: int, high: int) -> int:
     raw = text(name)
     if not raw:

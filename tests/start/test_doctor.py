@@ -65,6 +65,15 @@ def test_readable_secrets_are_broken(settings):
     assert "chmod" in text
 
 
+@pytest.mark.parametrize("secret", ["changeme", "x" * 50, "0123456789abcdef0123456789abcde"])
+def test_a_secret_key_that_can_be_guessed_is_told(settings, secret):
+    settings.SECRET_KEY = secret
+    text, code = report()
+    assert code == 0
+    assert "! secrets: SECRET_KEY can be guessed" in text
+    assert secret not in text
+
+
 def test_a_key_that_was_stored_with_another_encryption_key_is_broken():
     assert doctor.stored_keys().level == "ok"
     store_with_another_encryption_key(make_instance("support-bot"), "sk-secret-0123456789")

@@ -101,6 +101,22 @@ def test_addresses(monkeypatch):
         assert env.address("OPENAI_BASE_URL") == value
 
 
+@pytest.mark.parametrize(
+    "value", ["sk-hunter2 sk-other", "“sk-hunter2”", "sk-hunter2\u200b", "sk-hunter2\nX: y", "sk-hünter2"]
+)
+def test_a_key_that_cannot_be_sent_names_the_variable_and_not_the_key(monkeypatch, value):
+    monkeypatch.setenv("OPENAI_API_KEY", value)
+    with pytest.raises(ImproperlyConfigured, match=r"^OPENAI_API_KEY must be a key alone") as caught:
+        env.key("OPENAI_API_KEY")
+    assert "unter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["", " sk-hunter2 ", "x", "sk-proj_A-b.c/d+e="])
+def test_keys(monkeypatch, value):
+    monkeypatch.setenv("OPENAI_API_KEY", value)
+    assert env.key("OPENAI_API_KEY") == value.strip()
+
+
 def test_a_bad_flag_names_the_variable(monkeypatch):
     monkeypatch.setenv("HTTPS", "maybe")
     with pytest.raises(ImproperlyConfigured, match=r"^HTTPS must be yes or no"):
