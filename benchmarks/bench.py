@@ -1,4 +1,4 @@
-"""What the benchmarks share: a database of their own, medians, a table, and a result file that says where it ran."""
+"""What the benchmarks share: a temporary database, medians, tables, and result files that record the machine."""
 
 import atexit
 import http.client
@@ -23,12 +23,12 @@ RESULTS = ROOT / "benchmarks" / "results"
 
 
 def fresh_console() -> None:
-    """Django on an empty embedded PostgreSQL that is thrown away at the end; fsync stays on."""
+    """Set up Django on an empty embedded PostgreSQL, which is deleted at the end. fsync stays on."""
     data_dir = Path(tempfile.mkdtemp(prefix="mc-bench-"))
     os.environ |= {"DATA_DIR": str(data_dir), "DATABASE_URL": "", "IGNORE_DOTENV": "yes"}
     os.environ["DJANGO_SETTINGS_MODULE"] = "memoryconsole.settings"
     sys.path.insert(0, str(ROOT))
-    atexit.register(_throw_away, data_dir)
+    atexit.register(_stop_and_delete, data_dir)
     import django
     from django.core.management import call_command
 
@@ -55,7 +55,7 @@ def analyze() -> None:
 
 
 class Server:
-    """The web server as `up` runs it, on a port of its own, asked over one connection that stays open."""
+    """The web server as `up` runs it, on a free port, with one persistent connection to it."""
 
     def __init__(self, key: str) -> None:
         with socket.socket() as probe:
@@ -81,10 +81,10 @@ class Server:
                 return
         raise RuntimeError("The web server does not answer.")
 
-    def ask(self, method: str, path: str, sent: dict[str, Any] | None = None) -> bytes:
-        """The answer, read to the end but not taken apart: that would be the caller's time."""
-        body = json.dumps(sent) if sent is not None and method != "GET" else None
-        query = f"?{urlencode(sent, doseq=True)}" if sent and method == "GET" else ""
+    def request(self, method: str, path: str, data: dict[str, Any] | None = None) -> bytes:
+        """The body of the answer. It is not parsed, because that would be measured too."""
+        body = json.dumps(data) if data is not None and method != "GET" else None
+        query = f"?{urlencode(data, doseq=True)}" if data and method == "GET" else ""
         self.client.request(method, f"/api/v1{path}{query}", body=body, headers=self.headers)
         response = self.client.getresponse()
         answer = response.read()
@@ -99,19 +99,18 @@ class Server:
 
 
 def start_worker() -> None:
-    """The worker as `up` runs it; it ends with this process."""
+    """Start the worker as `up` does. It ends with this process."""
     command = [sys.executable, str(ROOT / "manage.py"), "worker", "--parent", str(os.getpid())]
     process = subprocess.Popen(command)
     atexit.register(process.wait, 20)
     atexit.register(process.terminate)
 
 
-def throw_away(directory: Path) -> None:
-    """When this process ends."""
+def delete_at_exit(directory: Path) -> None:
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
 
 
-def _throw_away(data_dir: Path) -> None:
+def _stop_and_delete(data_dir: Path) -> None:
     from django.db import connection
 
     from memoryconsole import embedded
@@ -123,19 +122,19 @@ def _throw_away(data_dir: Path) -> None:
     shutil.rmtree(cluster, ignore_errors=True)
 
 
-def median_ms(work: Callable[[], object], times: int) -> tuple[float, float]:
+def median_ms(call: Callable[[], object], times: int) -> tuple[float, float]:
     """Median and 95th percentile in milliseconds, after one unmeasured run."""
-    work()
-    taken = []
+    call()
+    measured = []
     for _ in range(times):
         start = time.perf_counter()
-        work()
-        taken.append((time.perf_counter() - start) * 1000)
-    return statistics.median(taken), percentile_95(taken)
+        call()
+        measured.append((time.perf_counter() - start) * 1000)
+    return statistics.median(measured), percentile_95(measured)
 
 
-def percentile_95(taken: Sequence[float]) -> float:
-    return sorted(taken)[max(0, int(len(taken) * 0.95) - 1)]
+def percentile_95(values: Sequence[float]) -> float:
+    return sorted(values)[max(0, int(len(values) * 0.95) - 1)]
 
 
 def load_average() -> float:
@@ -143,19 +142,19 @@ def load_average() -> float:
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    cells = [list(head), *([_shown(cell) for cell in row] for row in rows)]
+    cells = [list(head), *([_formatted(cell) for cell in row] for row in rows)]
     widths = [max(len(row[n]) for row in cells) for n in range(len(head))]
     for row in cells:
         others = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
         print(row[0].ljust(widths[0]), *others, sep="  ")
 
 
-def _shown(cell: object) -> str:
+def _formatted(cell: object) -> str:
     return f"{cell:,.2f}" if isinstance(cell, float) else f"{cell:,}" if isinstance(cell, int) else str(cell)
 
 
 def write_result(name: str, rows: Sequence[dict[str, Any]], **about: Any) -> Path:
-    """`results/<name>-<date>.json`: the figures and the machine they were seen on."""
+    """Write `results/<name>-<date>.json`: the figures and the machine they are from."""
     from django.db import connection
 
     with connection.cursor() as cursor:

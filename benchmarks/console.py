@@ -1,4 +1,4 @@
-"""A whole console of its own for benchmarks that speak HTTP: `manage.py up` on a throw-away data directory."""
+"""A console for benchmarks that use HTTP: `manage.py up` with a temporary data directory."""
 
 import http.client
 import json
@@ -20,14 +20,14 @@ from bench import ROOT
 
 
 class Console:
-    """Speaks to a console with a key for all instances, one kept connection per thread."""
+    """A client of a console, with a key for all instances and one persistent connection per thread."""
 
     def __init__(self, url: str, key: str, pid: int = 0) -> None:
         self.url, self.key, self.pid = url, key, pid
         self._local = threading.local()
 
     def call(self, method: str, path: str, body: object = None, **query: Any) -> Any:
-        """The JSON answer; anything but success is an error of the benchmark."""
+        """The parsed JSON answer. Any status but success raises an error."""
         status, answer = self.raw(method, path + ("?" + urlencode(query, doseq=True) if query else ""), body)
         if status >= 300:
             raise RuntimeError(f"{method} {path}: {status} {answer[:300]!r}")
@@ -35,29 +35,29 @@ class Console:
 
     def raw(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
-        sent = json.dumps(body) if body is not None else None
+        data = json.dumps(body) if body is not None else None
         try:
-            return self._exchange(method, path, sent, headers)
+            return self._send(method, path, data, headers)
         except (ConnectionError, http.client.RemoteDisconnected):
-            # A server hangs up on whoever has been silent for long.
+            # The server closes connections that were idle for long.
             del self._local.connection
-            return self._exchange(method, path, sent, headers)
+            return self._send(method, path, data, headers)
 
-    def _exchange(self, method: str, path: str, sent: str | None, headers: dict[str, str]) -> tuple[int, bytes]:
+    def _send(self, method: str, path: str, data: str | None, headers: dict[str, str]) -> tuple[int, bytes]:
         connection = self._connection()
-        connection.request(method, f"/api/v1{path}", sent, headers)
+        connection.request(method, f"/api/v1{path}", data, headers)
         response = connection.getresponse()
         return response.status, response.read()
 
     def _connection(self) -> http.client.HTTPConnection:
-        kept: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
-        if kept is None:
+        connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
+        if connection is None:
             address = urlsplit(self.url)
-            kept = http.client.HTTPConnection(address.hostname or "", address.port, timeout=120)
-            kept.connect()
-            self._local.connection = kept
-            kept.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return kept
+            connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=120)
+            connection.connect()
+            self._local.connection = connection
+            connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
 
     def processes(self, command: str) -> list[int]:
         """The processes that `up` runs `manage.py <command>` in, followed by their children."""
@@ -76,7 +76,7 @@ class Console:
 
 @contextmanager
 def started_console(**environment: str) -> Iterator[Console]:
-    """Starts it, and takes everything away again."""
+    """Start a console, and at the end stop it and delete its data."""
     data_dir = Path(tempfile.mkdtemp(prefix="mc-bench-"))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -87,10 +87,10 @@ def started_console(**environment: str) -> Iterator[Console]:
     )
     try:
         _wait_until_ready(port, process)
-        making = subprocess.run(
+        created = subprocess.run(
             [*manage, "createapikey", "--all-instances"], env=variables, check=True, capture_output=True, text=True
         )
-        yield Console(f"http://127.0.0.1:{port}", making.stdout.strip(), process.pid)
+        yield Console(f"http://127.0.0.1:{port}", created.stdout.strip(), process.pid)
     finally:
         process.terminate()
         process.wait(60)

@@ -1,4 +1,4 @@
-"""How much processor time a tree of processes has used: what a busy machine cannot blur."""
+"""The processor time of process trees, which depends less than elapsed time on how busy the machine is."""
 
 import os
 from collections import defaultdict
@@ -8,13 +8,13 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def used_ms(*roots: int) -> float:
-    """Of these processes and all their descendants, in milliseconds; nothing where there is no /proc."""
+    """Milliseconds that these processes and all their descendants have used; 0 if there is no /proc."""
     used, children = _processes()
-    waiting, seen = list(roots), set[int]()
-    while waiting:
-        pid = waiting.pop()
+    unvisited, seen = list(roots), set[int]()
+    while unvisited:
+        pid = unvisited.pop()
         seen.add(pid)
-        waiting += children[pid]
+        unvisited += children[pid]
     return sum(used.get(pid, 0) for pid in seen) * 1000 / TICKS
 
 

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible embeddings API that knows its vectors beforehand, and may ask another one for the rest."""
+"""An OpenAI-compatible embeddings API that answers with prepared vectors and asks another API for all others."""
 
 import json
 import os
@@ -19,42 +19,43 @@ BATCH = 128
 
 
 class EmbeddingServer:
-    """Vectors are kept as they are sent, base64 of single precision: nothing is computed while others are measured."""
+    """Keeps vectors as base64 of single-precision numbers, ready to send, so that answers take hardly any time."""
 
     def __init__(self, upstream: str = "", key: str = "") -> None:
         self.upstream, self.key = upstream, key
-        self.known: dict[str, bytes] = {}
+        self.vector_of: dict[str, bytes] = {}
         self._http = _Http(("127.0.0.1", 0), _Handler)
         self._http.embeddings = self
         self.url = f"http://127.0.0.1:{self._http.server_port}/v1"
         Thread(target=self._http.serve_forever, daemon=True).start()
 
-    def learn(self, texts: Sequence[str], vectors: Path) -> None:
+    def load(self, texts: Sequence[str], vectors: Path) -> None:
+        """Read the vectors of these texts from a file."""
         size = 4 * DIMENSIONS
         stored = vectors.read_bytes()
-        self.known |= {text: b64encode(stored[n * size : (n + 1) * size]) for n, text in enumerate(texts)}
+        self.vector_of |= {text: b64encode(stored[n * size : (n + 1) * size]) for n, text in enumerate(texts)}
 
     def make_up(self, texts: Sequence[str]) -> None:
-        """A vector for each, by chance, all different: a few are drawn, the others are those turned round."""
+        """Give each text a random vector of its own: a hundred are drawn, the others are rotations of these."""
         drawn = [_unit_vector(Random(n)) for n in range(100)]
         for n, text in enumerate(texts):
-            vector, turn = drawn[n % 100], n // 100 % DIMENSIONS
-            self.known[text] = b64encode((vector[turn:] + vector[:turn]).tobytes())
+            vector, shift = drawn[n % 100], n // 100 % DIMENSIONS
+            self.vector_of[text] = b64encode((vector[shift:] + vector[:shift]).tobytes())
 
     def vectors(self, texts: Sequence[str]) -> list[bytes]:
-        """In single precision."""
+        """The vectors as bytes of single-precision numbers."""
         return [b64decode(vector) for vector in self.encoded(texts)]
 
     def encoded(self, texts: Sequence[str]) -> list[bytes]:
-        unknown = list(dict.fromkeys(text for text in texts if text not in self.known))
+        unknown = list(dict.fromkeys(text for text in texts if text not in self.vector_of))
         for start in range(0, len(unknown), BATCH):
             part = unknown[start : start + BATCH]
-            self.known |= dict(zip(part, self._ask(part), strict=True))
-        return [self.known[text] for text in texts]
+            self.vector_of |= dict(zip(part, self._request(part), strict=True))
+        return [self.vector_of[text] for text in texts]
 
-    def _ask(self, texts: Sequence[str]) -> list[bytes]:
+    def _request(self, texts: Sequence[str]) -> list[bytes]:
         if not self.upstream:
-            raise RuntimeError(f"There is no vector for {texts[0]!r}, and nobody to ask.")
+            raise RuntimeError(f"There is no vector for {texts[0]!r}, and no other API to ask.")
         body = json.dumps({"model": MODEL, "input": texts, "encoding_format": "base64"}).encode()
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         request = urllib.request.Request(f"{self.upstream}/embeddings", body, headers)
@@ -68,7 +69,7 @@ class _Http(ThreadingHTTPServer):
     embeddings: EmbeddingServer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A caller that did not want to wait comes again, and then the vectors are known."""
+        """Ignored: a caller that timed out asks again, and then the vectors are there."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -78,10 +79,10 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Http
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        vectors = self.server.embeddings.encoded(asked["input"])
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        vectors = self.server.embeddings.encoded(request["input"])
         items = [b'{"object":"embedding","index":%d,"embedding":"%b"}' % item for item in enumerate(vectors)]
-        head = {"object": "list", "model": asked["model"], "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+        head = {"object": "list", "model": request["model"], "usage": {"prompt_tokens": 1, "total_tokens": 1}}
         content = json.dumps(head).encode()[:-1] + b',"data":[' + b",".join(items) + b"]}"
         self.send_response(200)
         self.send_header("Content-Type", "application/json")

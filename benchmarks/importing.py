@@ -1,10 +1,10 @@
-"""What does it cost to bring a file in and to take one out? Rows per second, and the most memory it ever took.
+"""How fast are import and export, and how much memory do they take?
 
     .venv/bin/python benchmarks/importing.py [--memories 1000000]
 
-The import is measured against a raw COPY of the very rows it stored, with all their indexes; the export against reading
-the same rows by COPY. Memory is this process's, before and at its peak. The load average is in the result: an import
-needs two processors, one for itself and one for PostgreSQL.
+The import is compared with a raw COPY of the rows it stored into the same tables, with all their indexes; the export
+with reading the same rows by COPY. `peak MB` is the most memory this process has taken so far. The load average is in
+the result, because an import needs two processors, one for itself and one for PostgreSQL.
 """
 
 import argparse
@@ -18,13 +18,13 @@ from bench import fresh_console, load_average, print_table, write_result
 from writes import columns, drafts, raw_copy
 
 
-def rss_mb() -> float:
-    """The most this process has had so far."""
+def peak_mb() -> float:
+    """The most resident memory this process has had so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def write_file(file: IO[bytes], number: int) -> None:
-    """In parts, so that what is generated does not count as what importing needs."""
+    """Written in parts, so that generating the rows does not raise the peak of memory."""
     for first in range(0, number, 10_000):
         part = drafts(min(10_000, number - first))
         for n, draft in enumerate(part, first):
@@ -51,7 +51,7 @@ def timed_export(scope: Any, format: str) -> float:
     return perf_counter() - start
 
 
-def copied_out(instance_id: Any) -> float:
+def copy_out(instance_id: Any) -> float:
     from django.db import connection
 
     start = perf_counter()
@@ -76,23 +76,27 @@ def main() -> None:
     scope = open_instance(SHELL, instance.slug)
     with tempfile.TemporaryFile() as file:
         write_file(file, number)
-        before = rss_mb()
+        before = peak_mb()
         imported, report = timed_import(scope, file)
         assert report.created == number, report
         again, report = timed_import(scope, file)
         assert (report.created, report.existing) == (0, number), report
-    after_import = rss_mb()
-    exported, as_table = timed_export(scope, "jsonl"), timed_export(scope, "csv")
-    after_export = rss_mb()
-    read = copied_out(instance.id)
-    copied = raw_copy(instance.id)
+    after_import = peak_mb()
+    exported, as_csv = timed_export(scope, "jsonl"), timed_export(scope, "csv")
+    after_export = peak_mb()
+    copied_out = copy_out(instance.id)
+    copied_in = raw_copy(instance.id)
+
+    def row(what: str, seconds: float, copy_seconds: float, mb: float = 0.0) -> dict[str, Any]:
+        return {"what": what, "per_second": number / seconds, "ratio": copy_seconds / seconds, "mb": mb}
+
     rows = [
-        {"what": "import, JSON lines", "per_second": number / imported, "ratio": copied / imported, "mb": after_import},
-        {"what": "the same file again", "per_second": number / again, "ratio": copied / again, "mb": after_import},
-        {"what": "raw COPY in", "per_second": number / copied, "ratio": 1.0, "mb": 0.0},
-        {"what": "export, JSON lines", "per_second": number / exported, "ratio": read / exported, "mb": after_export},
-        {"what": "export, CSV", "per_second": number / as_table, "ratio": read / as_table, "mb": after_export},
-        {"what": "raw COPY out", "per_second": number / read, "ratio": 1.0, "mb": 0.0},
+        row("import, JSON lines", imported, copied_in, after_import),
+        row("the same file again", again, copied_in, after_import),
+        row("raw COPY in", copied_in, copied_in),
+        row("export, JSON lines", exported, copied_out, after_export),
+        row("export, CSV", as_csv, copied_out, after_export),
+        row("raw COPY out", copied_out, copied_out),
         {"what": "memory before", "per_second": 0.0, "ratio": 0.0, "mb": before},
     ]
     print_table(["", "rows/s", "× compared", "peak MB"], [list(row.values()) for row in rows])

@@ -1,12 +1,12 @@
-"""Does learning from conversations lose, double or hide anything while everything around it fails?
+"""Is everything learnt from conversations exactly once while workers are killed and the language model fails?
 
     .venv/bin/python benchmarks/learning.py [--conversations 200] [--clients 8] [--kills 2] [--faults 0.2]
 
-Clients post messages one by one to a console of their own, and some of them twice, as after a time-out. Meanwhile the
-worker is killed with -9, and a part of the language model's answers are faults: errors, resets, garbage, delays,
-babble. Users say some facts again, word for word or nearly so. In the end every message must be there once and in
-order, every fact once, every failure visible, and the queue empty. `searchable` is the time from the answer to a
-message until a search finds the fact in it: while all this goes on, and `calm`, one conversation at a time afterwards.
+Clients post messages one by one to a temporary console, some of them twice, as after a time-out. Meanwhile the worker
+is killed with -9, and a part of the language model's answers are errors, resets, garbage, delays or babble. Users
+repeat some facts, word for word or nearly so. In the end every message must be there once and in order, every fact
+once, every failure visible, and the queue empty. `searchable` is the time from the answer to a message until a search
+finds the fact in it: during all this, and as `calm` one conversation at a time afterwards.
 """
 
 import argparse
@@ -40,7 +40,10 @@ PATIENCE = 900
 
 @dataclass
 class Talk:
-    """One conversation: what is said in it, and the marks of the facts that must be remembered, each once."""
+    """One conversation: its messages, and the marks of the facts that must be remembered once each.
+
+    A mark is the first word of a fact and occurs in no other fact.
+    """
 
     number: int
     id: str = ""
@@ -52,23 +55,23 @@ class Talk:
         return f"user{self.number}"
 
 
-def talk(number: int) -> Talk:
-    """Every fifth fact was said before, word for word or with a word more."""
+def make_talk(number: int) -> Talk:
+    """Every fifth fact repeats an earlier one, word for word or with one word more."""
     rnd = random.Random(number)
-    found = Talk(number)
+    talk = Talk(number)
     facts: list[str] = []
     for turn in range(MESSAGES // 2):
         if turn % 5 == 4:
-            said = rnd.choice(facts) + rnd.choice(["", "", " indeed"])
+            fact = rnd.choice(facts) + rnd.choice(["", "", " indeed"])
         else:
-            found.marks.append("".join(rnd.choices("bcdfghjklmnpqrstvwxz", k=12)))
+            talk.marks.append("".join(rnd.choices("bcdfghjklmnpqrstvwxz", k=12)))
             others = ("".join(rnd.choices("abcdefghijklmnopqrstuvwxyz", k=8)) for _ in range(6))
-            said = f"{found.marks[-1]} is what they call the {' '.join(others)}"
-            facts.append(said)
-        for role, text in (("user", said), ("assistant", "Noted.")):
-            place = len(found.messages) + 1
-            found.messages.append({"role": role, "content": text, "externalId": f"m{place}"})
-    return found
+            fact = f"{talk.marks[-1]} is what they call the {' '.join(others)}"
+            facts.append(fact)
+        for role, text in (("user", fact), ("assistant", "Noted.")):
+            place = len(talk.messages) + 1
+            talk.messages.append({"role": role, "content": text, "externalId": f"m{place}"})
+    return talk
 
 
 class Run:
@@ -82,71 +85,71 @@ class Run:
 
     @contextmanager
     def until_over(self) -> Iterator[None]:
-        """Also when something goes wrong: otherwise the other threads would go on for ever."""
+        """Set `is_over` at the end, also after an error: the other threads would never end otherwise."""
         try:
             yield
         finally:
             self.is_over.set()
 
-    def open(self, each: Talk) -> None:
-        body = {"instanceId": SLUG, "externalId": f"talk-{each.number}", "userId": each.user, "channel": "chat"}
-        each.id = self.console.call("POST", "/conversations", body)["conversation"]["id"]
+    def open(self, talk: Talk) -> None:
+        body = {"instanceId": SLUG, "externalId": f"talk-{talk.number}", "userId": talk.user, "channel": "chat"}
+        talk.id = self.console.call("POST", "/conversations", body)["conversation"]["id"]
 
-    def post(self, each: Talk, place: int, rnd: random.Random) -> None:
-        body = {"instanceId": SLUG, "messages": [each.messages[place]]}
-        self.console.call("POST", f"/conversations/{each.id}/messages", body)
+    def post(self, talk: Talk, place: int, rnd: random.Random) -> None:
+        body = {"instanceId": SLUG, "messages": [talk.messages[place]]}
+        self.console.call("POST", f"/conversations/{talk.id}/messages", body)
         again = rnd.random() < 0.05
         if again:
-            self.console.call("POST", f"/conversations/{each.id}/messages", body)
+            self.console.call("POST", f"/conversations/{talk.id}/messages", body)
         with self.lock:
             self.posted += 1
             self.repeated += again
             if place % 10 == 1:
-                self.latest = each.user, each.marks[place // 10 * 4], time.monotonic()
+                self.latest = talk.user, talk.marks[place // 10 * 4], time.monotonic()
 
-    def calm(self, number: int) -> float:
-        """How long it takes until a fact is found when nothing else goes on."""
-        each = talk(10_000 + number)
-        each.messages, each.marks = each.messages[:2], each.marks[:1]
-        self.open(each)
-        self.console.call("POST", f"/conversations/{each.id}/messages", {"instanceId": SLUG, "messages": each.messages})
+    def calm_seconds(self, number: int) -> float:
+        """How long it takes until a fact is found if nothing else goes on."""
+        talk = make_talk(10_000 + number)
+        talk.messages, talk.marks = talk.messages[:2], talk.marks[:1]
+        self.open(talk)
+        self.console.call("POST", f"/conversations/{talk.id}/messages", {"instanceId": SLUG, "messages": talk.messages})
         start = time.monotonic()
-        while not self.found(each.user, each.marks[0]):
+        while not self.is_found(talk.user, talk.marks[0]):
             time.sleep(0.02)
-        self.talks.append(each)
+        self.talks.append(talk)
         return time.monotonic() - start
 
-    def client(self, own: list[Talk]) -> None:
-        """All of its conversations at the same time, a message of each in turn."""
-        rnd = random.Random(own[0].number)
-        for each in own:
-            self.open(each)
+    def post_all(self, talks: list[Talk]) -> None:
+        """Post the conversations of one client at the same time: one message of each in turn."""
+        rnd = random.Random(talks[0].number)
+        for talk in talks:
+            self.open(talk)
         for place in range(MESSAGES):
-            for each in own:
-                self.post(each, place, rnd)
+            for talk in talks:
+                self.post(talk, place, rnd)
 
     def sample(self) -> None:
-        """How long until the fact that was said last is found."""
+        """Measure again and again how long it takes until the latest fact is found."""
         while not self.is_over.is_set():
             with self.lock:
-                wanted, self.latest = self.latest, None
-            if wanted is None:
+                latest, self.latest = self.latest, None
+            if latest is None:
                 time.sleep(0.02)
                 continue
-            user, mark, since = wanted
-            while not (found := self.found(user, mark)) and not self.is_over.is_set():
+            user, mark, posted_at = latest
+            while not (is_found := self.is_found(user, mark)) and not self.is_over.is_set():
                 time.sleep(0.05)
-            if found:
-                self.samples.append(time.monotonic() - since)
+            if is_found:
+                self.samples.append(time.monotonic() - posted_at)
 
-    def found(self, user: str, mark: str) -> bool:
+    def is_found(self, user: str, mark: str) -> bool:
         answer = self.console.call(
             "GET", "/memories", instanceId=SLUG, search=mark, owner=user, mode="keyword", limit=1
         )
         return bool(answer["memories"]) and mark in answer["memories"][0]["content"]
 
-    def kill(self, times: int) -> int:
-        """The worker, at equal distances of what is posted."""
+    def kill_workers(self, times: int) -> int:
+        """Kill the worker each time another equal share of the messages has been posted; returns how often it was."""
         killed = 0
         while killed < times and not self.is_over.is_set():
             due = len(self.talks) * MESSAGES * (killed + 1) // (times + 1)
@@ -158,20 +161,15 @@ class Run:
         return killed
 
     def jobs(self, state: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
-        cursor = ""
-        while cursor is not None:
-            page = self.console.call("GET", "/jobs", instanceId=SLUG, state=state, limit=100, cursor=cursor)
-            found, cursor = [*found, *page["jobs"]], page["nextCursor"]
-        return found
+        return list(all_pages(self.console, "/jobs", "jobs", state=state))
 
     def drain(self) -> int:
-        """Until nothing waits; what failed is tried again, as a person would. How many that were."""
+        """Wait until the queue is empty, and retry failed jobs once, as a person would; returns how many."""
         deadline = time.monotonic() + PATIENCE
         retried: set[str] = set()
         while time.monotonic() < deadline:
             if not self.jobs("queued") and not self.jobs("running"):
-                failed = [job for job in self.jobs("failed") if job["id"] not in retried and self.is_behind(job)]
+                failed = [job for job in self.jobs("failed") if job["id"] not in retried and self.is_still_due(job)]
                 if not failed:
                     return len(retried)
                 for job in failed:
@@ -180,13 +178,13 @@ class Run:
             time.sleep(0.5)
         raise RuntimeError("The queue did not drain.")
 
-    def is_behind(self, job: dict[str, Any]) -> bool:
-        """Whether no later job of the conversation has done it."""
+    def is_still_due(self, job: dict[str, Any]) -> bool:
+        """Whether no later job of the conversation has done its work."""
         later = [other for other in self.jobs("done") if other["conversationId"] == job["conversationId"]]
         return all(other["id"] < job["id"] for other in later if other["kind"] == job["kind"])
 
 
-def everything(console: Console, path: str, name: str, **query: Any) -> Iterator[dict[str, Any]]:
+def all_pages(console: Console, path: str, name: str, **query: Any) -> Iterator[dict[str, Any]]:
     cursor = ""
     while cursor is not None:
         page = console.call("GET", path, instanceId=SLUG, limit=100, cursor=cursor, **query)
@@ -195,17 +193,17 @@ def everything(console: Console, path: str, name: str, **query: Any) -> Iterator
 
 
 def what_is_wrong(run: Run) -> tuple[list[str], list[float]]:
-    """Everything that is not as it must be, and how long after its message each memory was written."""
+    """Everything that is not as it must be, and how many seconds after its message each memory was written."""
     wrong: list[str] = []
-    said_at: dict[str, str] = {}
-    for each in run.talks:
-        messages = list(everything(run.console, f"/conversations/{each.id}", "messages"))
-        if [message["content"] for message in messages] != [message["content"] for message in each.messages]:
-            wrong.append(f"conversation {each.number}: messages are missing, double or out of order")
-        said_at |= {message["id"]: message["createdAt"] for message in messages}
-    memories = list(everything(run.console, "/memories", "memories", source="auto"))
+    posted_at: dict[str, str] = {}
+    for talk in run.talks:
+        messages = list(all_pages(run.console, f"/conversations/{talk.id}", "messages"))
+        if [message["content"] for message in messages] != [message["content"] for message in talk.messages]:
+            wrong.append(f"conversation {talk.number}: messages are missing, double or out of order")
+        posted_at |= {message["id"]: message["createdAt"] for message in messages}
+    memories = list(all_pages(run.console, "/memories", "memories", source="auto"))
     marks = Counter((memory["owner"], memory["content"].split()[0]) for memory in memories)
-    wanted = {(each.user, mark) for each in run.talks for mark in each.marks}
+    wanted = {(talk.user, mark) for talk in run.talks for mark in talk.marks}
     wrong += [f"{len(wanted - marks.keys())} facts are not remembered"] if wanted - marks.keys() else []
     wrong += [f"{mark} is remembered {n} times" for mark, n in marks.items() if n > 1]
     wrong += [f"{mark} was never said" for mark in marks.keys() - wanted]
@@ -213,7 +211,7 @@ def what_is_wrong(run: Run) -> tuple[list[str], list[float]]:
     wrong += [f"{waiting} memories wait for review"] if waiting else []
     wrong += [f"job {job['id']} failed without a word" for job in run.jobs("failed") if not job["error"]]
     times = [
-        (datetime.fromisoformat(memory["createdAt"]) - datetime.fromisoformat(said_at[id])).total_seconds()
+        (datetime.fromisoformat(memory["createdAt"]) - datetime.fromisoformat(posted_at[id])).total_seconds()
         for memory in memories
         for id in memory["sourceMessageIds"][:1]
         if memory["createdAt"] == memory["updatedAt"]
@@ -240,20 +238,20 @@ def quantiles(values: list[float]) -> tuple[float, float, float]:
 
 def measure(console: Console, url: str, options: argparse.Namespace) -> dict[str, Any]:
     console.call("POST", "/instances", {"slug": SLUG})
-    run = Run(console, [talk(number) for number in range(options.conversations)])
+    run = Run(console, [make_talk(number) for number in range(options.conversations)])
     shares = [run.talks[n :: options.clients] for n in range(options.clients)]
     with ThreadPoolExecutor(SAMPLERS + 1) as others, run.until_over():
-        killing = others.submit(run.kill, options.kills)
+        killing = others.submit(run.kill_workers, options.kills)
         for _ in range(SAMPLERS):
             others.submit(run.sample)
         start = time.perf_counter()
         with ThreadPoolExecutor(options.clients) as clients:
-            list(clients.map(run.client, shares))
+            list(clients.map(run.post_all, shares))
         posting = time.perf_counter() - start
         retried = run.drain()
         draining = time.perf_counter() - start - posting
     killed = killing.result()
-    calm = quantiles([run.calm(number) for number in range(CALM)])
+    calm = quantiles([run.calm_seconds(number) for number in range(CALM)])
     wrong, times = what_is_wrong(run)
     with urlopen(f"{url.removesuffix('/v1')}/_faults") as answer:
         model = json.load(answer)

@@ -1,9 +1,9 @@
-"""Does depth cost anything? Lists one instance of half a million memories among a million, page by page.
+"""Do deep pages of a list take longer than the first? Lists one instance that has half of all memories.
 
     .venv/bin/python benchmarks/listing.py [--memories 1000000]
 
-Every figure is a ratio to page one of the same run. The page is the console's real page and the API's real answer,
-rendered in this process; `statements` is how many SQL statements it took.
+Every ratio is to the first page in the same run. The console's page and the API's answer are rendered in this process.
+`statements` is how many SQL statements that took.
 """
 
 import argparse
@@ -27,7 +27,7 @@ FROM generate_series(%(first)s::bigint, %(last)s::bigint) AS n
 
 
 def fill(memories: int) -> None:
-    """One instance with half of them, twenty with the rest."""
+    """Create one instance with half of the memories, and twenty that share the rest."""
     from django.db import connection
 
     from accounts.access import SHELL
@@ -56,12 +56,12 @@ def measure(total: int, times: int) -> list[dict[str, object]]:
 
     client = Client(headers={"host": "localhost"})
     client.force_login(User.objects.create_superuser("bench", "-"), "django.contrib.auth.backends.ModelBackend")
-    caller = Client(headers={"host": "localhost", "authorization": f"Bearer {api_key()}"})
+    api_client = Client(headers={"host": "localhost", "authorization": f"Bearer {api_key()}"})
     rows: list[dict[str, object]] = []
 
-    def add(what: str, url: str, sender: Client, baseline: float | None) -> float:
+    def add(what: str, url: str, client: Client, baseline: float | None) -> float:
         def get() -> object:
-            response = sender.get(url)
+            response = client.get(url)
             assert response.status_code == 200, response.content[:500]
             return response
 
@@ -92,13 +92,13 @@ def measure(total: int, times: int) -> list[dict[str, object]]:
             html = client.get(f"/memory?instance=big{query}&page={number}").content.decode()
             url = html.split('rel="next"')[0].rsplit('href="', 1)[1].split('"')[0].replace("&amp;", "&")
             add(f"{name}: {number + 1:,} by link", f"/memory{url}", client, base)
-    base = add("API: first", "/api/v1/memories?instanceId=big&limit=50", caller, None)
-    add("API: offset 10,000", "/api/v1/memories?instanceId=big&limit=50&offset=10000", caller, base)
+    base = add("API: first", "/api/v1/memories?instanceId=big&limit=50", api_client, None)
+    add("API: offset 10,000", "/api/v1/memories?instanceId=big&limit=50&offset=10000", api_client, base)
     for depth in (0.25, 0.5, 0.99):
         add(
             f"API: cursor at {depth:.0%}",
             f"/api/v1/memories?instanceId=big&limit=50&cursor={cursor_at(total, depth)}",
-            caller,
+            api_client,
             base,
         )
     return rows

@@ -1,10 +1,10 @@
-"""Does the console stay small? Resident memory of web server and worker, idle and with a large instance.
+"""How much memory do web server and worker take, idle and with a large instance?
 
     .venv/bin/python benchmarks/memory.py [--memories 500000]
 
-Memories are saved in bulk over HTTP, the worker makes every vector with the offline embedder, and all the while and
-afterwards somebody searches. `web` is the server and the process that serves, `worker` the worker; pages they share
-count for each of them. PostgreSQL is not part of it: its size is a setting.
+Memories are saved in bulk over HTTP, and the worker makes every vector with the offline embedder. Searches run
+meanwhile and afterwards. `web` is the resident memory of the web server and its child process, `worker` that of the
+worker; pages that processes share count for each of them. PostgreSQL is left out, because its memory is a setting.
 """
 
 import argparse
@@ -22,12 +22,12 @@ SLUG = "large"
 
 
 class Watch:
-    """Looks twice a second, and remembers the most it has seen since it was last asked."""
+    """Samples the resident memory twice a second, and keeps the highest values since the last call of `since_last`."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self.most: dict[str, float] = {}
-        self._ends = Event()
+        self._ended = Event()
         Thread(target=self._look, daemon=True).start()
 
     def since_last(self) -> dict[str, float]:
@@ -36,12 +36,12 @@ class Watch:
         return most
 
     def _look(self) -> None:
-        while not self._ends.wait(0.5):
+        while not self._ended.wait(0.5):
             for name in ("web", "worker"):
                 self.most[name] = max(self.most.get(name, 0), sum(map(resident_mb, self.console.processes(name))))
 
     def end(self) -> None:
-        self._ends.set()
+        self._ended.set()
 
 
 def resident_mb(pid: int) -> float:
@@ -58,11 +58,11 @@ def fill(console: Console, number: int) -> None:
         drafts = [{"content": random_text(rnd, 13), "importance": 1 + n % 10} for n in range(min(BULK, number - first))]
         console.call("POST", "/memories/bulk", {"instanceId": SLUG, "memories": drafts})
         if first % 50_000 == 0:
-            ask(console, rnd, 20)
+            search(console, rnd, 20)
             print(f"{first:,} saved", flush=True)
 
 
-def ask(console: Console, rnd: random.Random, times: int) -> None:
+def search(console: Console, rnd: random.Random, times: int) -> None:
     for _ in range(times):
         console.call("GET", "/memories", instanceId=SLUG, search=random_text(rnd, 5))
 
@@ -71,7 +71,7 @@ def embed_all(console: Console) -> None:
     rnd = random.Random(3)
     job = console.call("POST", "/jobs", {"instanceId": SLUG, "kind": "embed-memories"})["job"]
     while job["state"] not in ("done", "failed"):
-        ask(console, rnd, 20)
+        search(console, rnd, 20)
         time.sleep(2)
         job = console.call("GET", f"/jobs/{job['id']}", instanceId=SLUG)["job"]
     if job["state"] == "failed":
@@ -89,16 +89,16 @@ def main() -> None:
         watch = Watch(console)
         time.sleep(5)
         seen = [("idle", watch.since_last())]
-        ask(console, random.Random(1), 50)
+        search(console, random.Random(1), 50)
         seen.append(("first searches", watch.since_last()))
         fill(console, options.memories)
         seen.append(("saving", watch.since_last()))
         embed_all(console)
         seen.append(("embedding", watch.since_last()))
-        ask(console, random.Random(4), 200)
+        search(console, random.Random(4), 200)
         seen.append(("searching", watch.since_last()))
         watch.end()
-    fresh_console()  # to say on which PostgreSQL it was
+    fresh_console()  # write_result asks it for the version of PostgreSQL
     idle = sum(seen[0][1].values())
     rows = [
         {"while": name, "web_mb": mb["web"], "worker_mb": mb["worker"], "grown_mb": sum(mb.values()) - idle}

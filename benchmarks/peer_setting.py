@@ -77,8 +77,8 @@ class Setting:
     def race(self, names: Sequence[str], material: Path, *, ours: bool = True) -> Comparison:
         race, database = Comparison(), self._database(material.name)
         known = json.loads((material / "material.json").read_text())
-        self.embeddings.learn(known["texts"], material / "vectors.f32")
-        self.embeddings.learn(known["questions"], material / "questions.f32")
+        self.embeddings.load(known["texts"], material / "vectors.f32")
+        self.embeddings.load(known["questions"], material / "questions.f32")
         if ours:
             race.enter(OURS, lambda: Ours(self.console, self.server, material, _version(), self.begin_work))
         for name in names:

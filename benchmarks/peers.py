@@ -29,7 +29,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from bench import ROOT, percentile_95, print_table, throw_away
+from bench import ROOT, delete_at_exit, percentile_95, print_table
 from cpu import used_ms
 from peer_quality import RetrievalSet, quality
 from peer_setting import MOST, Comparison, Setting
@@ -180,7 +180,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     python = peers_python(options.venv)
     work = Path(tempfile.mkdtemp(prefix="mc-peers-"))
-    throw_away(work)
+    delete_at_exit(work)
     setting = Setting(work, python, options.patience)
     if options.sizes != "none":
         compare_speed(setting, [int(size) for size in options.sizes.split(",")], options.questions)

@@ -25,9 +25,9 @@ def latest(name: str) -> Row:
     return json.loads(found[-1].read_text()) if found else {}
 
 
-def described(result: Row, what: str, said: Sequence[str]) -> str:
+def description(result: Row, what: str, figures: Sequence[str]) -> str:
     machine = MACHINE.format(**result["machine"], at=result["at"][:10])
-    return f"{what} {'; '.join(said)}. Measured on {machine}."
+    return f"{what} {'; '.join(figures)}. Measured on {machine}."
 
 
 def grouped(rows: Sequence[Row], key: Callable[[Row], str], bar: Callable[[Row], Bar]) -> dict[str, list[Bar]]:
@@ -35,21 +35,21 @@ def grouped(rows: Sequence[Row], key: Callable[[Row], str], bar: Callable[[Row],
 
 
 def latency(result: Row, rows: Sequence[Row], title: str, what: str, name: str, figure: str) -> str:
-    first = sorted({row[name] for row in rows}, key=lambda each: (each not in (OURS, "everything"), each))
-    series = {each: [(row["memories"], row[figure]) for row in rows if row[name] == each] for each in first}
-    said = [f"{each}: " + ", ".join(f"{ms:.1f} ms at {n:,}" for n, ms in line) for each, line in series.items()]
+    names = sorted({row[name] for row in rows}, key=lambda each: (each not in (OURS, "everything"), each))
+    series = {each: [(row["memories"], row[figure]) for row in rows if row[name] == each] for each in names}
+    figures = [f"{each}: " + ", ".join(f"{ms:.1f} ms at {n:,}" for n, ms in line) for each, line in series.items()]
     return svg.lines(
-        Chart(title, described(result, what, said), "memories in the scope (log)", "median, ms (log)"), series
+        Chart(title, description(result, what, figures), "memories in the scope (log)", "median, ms (log)"), series
     )
 
 
 def bar_chart(result: Row, groups: dict[str, list[Bar]], title: str, what: str, unit: str = "") -> str:
-    said = [f"{name} {bar.name}: {bar.value:,.3g}".strip() for name, group in groups.items() for bar in group]
-    return svg.bars(Chart(title, described(result, what, said)), groups, unit)
+    figures = [f"{name} {bar.name}: {bar.value:,.3g}".strip() for name, group in groups.items() for bar in group]
+    return svg.bars(Chart(title, description(result, what, figures)), groups, unit)
 
 
 def search_charts(result: Row) -> dict[str, str]:
-    if "http_ms" not in result["rows"][0]:  # measured before it was asked over HTTP
+    if "http_ms" not in result["rows"][0]:  # a result from before HTTP was measured
         return {}
     what = "Median time of a search over HTTP, less the time to embed the query, one line for each filter."
     return {"search": latency(result, result["rows"], "Search by size and filter", what, "filter", "http_ms")}
@@ -145,10 +145,10 @@ def main() -> None:
     }.items():
         if result := latest(name):
             charts |= draw(result)
-    # Sorted by date within each of its kinds, so that the newest stays.
-    measured = {path.stem[:-11]: json.loads(path.read_text()) for path in sorted(RESULTS.glob("quality-*.json"))}
-    if measured:
-        charts |= quality_charts(list(measured.values()))
+    # The stem ends with the date. Sorted by name, so the newest result of each kind overwrites the others.
+    newest = {path.stem[:-11]: json.loads(path.read_text()) for path in sorted(RESULTS.glob("quality-*.json"))}
+    if newest:
+        charts |= quality_charts(list(newest.values()))
     for name, chart in charts.items():
         (RESULTS / f"{name}.svg").write_text(chart)
         print(f"Drawn: benchmarks/results/{name}.svg")

@@ -1,4 +1,4 @@
-"""Does search find it? Recall@10, nDCG@10 and MRR@10 on retrieval sets, through the HTTP API.
+"""How much does search find? Recall@10, nDCG@10 and MRR@10 on retrieval sets, through the HTTP API.
 
     .venv/bin/python benchmarks/quality.py SET.jsonl … [--embedder offline] [--language german] [--modes hybrid,keyword]
 
@@ -35,34 +35,34 @@ def slug_of(path: Path) -> str:
 
 
 def answerable(queries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those that have an answer to find; adversarial ones have none."""
+    """The queries that have an answer. Adversarial ones have none."""
     return [query for query in queries if query["rel"] and query.get("cat") != "adversarial"]
 
 
 def load(console: Console, slug: str, memories: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Store a set's memories; the console's ids to the set's."""
+    """Store the memories of a set; returns the set's id for each id of the console."""
     conversations: dict[Any, str] = {}
     for memory in memories:
         session = memory.get("meta", {}).get("session")
         if session is not None and session not in conversations:
-            made = console.call("POST", "/conversations", {"instanceId": slug, "externalId": str(session)})
-            conversations[session] = made["conversation"]["id"]
-    known: dict[str, str] = {}
+            answer = console.call("POST", "/conversations", {"instanceId": slug, "externalId": str(session)})
+            conversations[session] = answer["conversation"]["id"]
+    ids: dict[str, str] = {}
     for start in range(0, len(memories), BULK):
         part = memories[start : start + BULK]
         drafts = [draft(memory, conversations) for memory in part]
         saved = console.call("POST", "/memories/bulk", {"instanceId": slug, "memories": drafts})["memories"]
-        known |= {new["id"]: memory["id"] for new, memory in zip(saved, part, strict=True)}
-    return known
+        ids |= {new["id"]: memory["id"] for new, memory in zip(saved, part, strict=True)}
+    return ids
 
 
 def draft(memory: dict[str, Any], conversations: dict[Any, str]) -> dict[str, Any]:
-    made = {"content": memory["text"]}
+    fields = {"content": memory["text"]}
     if memory.get("ts"):
-        made["occurredAt"] = memory["ts"]
+        fields["occurredAt"] = memory["ts"]
     if memory.get("meta", {}).get("session") in conversations:
-        made["sourceConversationId"] = conversations[memory["meta"]["session"]]
-    return made
+        fields["sourceConversationId"] = conversations[memory["meta"]["session"]]
+    return fields
 
 
 def scores(ranking: Sequence[str], relevant: Sequence[str]) -> dict[str, float]:
@@ -76,13 +76,13 @@ def scores(ranking: Sequence[str], relevant: Sequence[str]) -> dict[str, float]:
 
 def measure(console: Console, path: Path, options: argparse.Namespace) -> list[dict[str, Any]]:
     questions: list[tuple[str, dict[str, str], dict[str, Any]]] = []
-    for number, each in enumerate(read_set(path)):
+    for number, instance in enumerate(read_set(path)):
         slug = f"{slug_of(path)}-{number}"
-        made = {"slug": slug, "language": options.language, "embedder": options.embedder}
-        console.call("POST", "/instances", made)
-        known = load(console, slug, each["memories"])
+        settings = {"slug": slug, "language": options.language, "embedder": options.embedder}
+        console.call("POST", "/instances", settings)
+        ids = load(console, slug, instance["memories"])
         console.wait_until_embedded(slug)
-        questions += [(slug, known, query) for query in answerable(each["queries"])]
+        questions += [(slug, ids, query) for query in answerable(instance["queries"])]
     return [row for mode in options.modes.split(",") for row in ask_all(console, path.stem, mode, questions)]
 
 
@@ -90,11 +90,11 @@ def ask_all(
     console: Console, name: str, mode: str, questions: Sequence[tuple[str, dict[str, str], dict[str, Any]]]
 ) -> list[dict[str, Any]]:
     def ask(question: tuple[str, dict[str, str], dict[str, Any]]) -> tuple[dict[str, float], float]:
-        slug, known, query = question
+        slug, ids, query = question
         start = perf_counter()
-        found = console.call("GET", "/memories", instanceId=slug, search=query["q"], mode=mode, limit=20)["memories"]
-        taken = (perf_counter() - start) * 1000
-        return scores([known[hit["id"]] for hit in found], query["rel"]), taken
+        hits = console.call("GET", "/memories", instanceId=slug, search=query["q"], mode=mode, limit=20)["memories"]
+        milliseconds = (perf_counter() - start) * 1000
+        return scores([ids[hit["id"]] for hit in hits], query["rel"]), milliseconds
 
     with ThreadPoolExecutor(2) as pool:
         answers = list(pool.map(ask, questions))
@@ -103,12 +103,12 @@ def ask_all(
         groups["all"].append(score)
         if query.get("cat"):
             groups[query["cat"]].append(score)
-    taken = median(time for _, time in answers)
+    p50_ms = median(milliseconds for _, milliseconds in answers)
     return [
-        {"set": name, "mode": mode, "queries": group, "n": len(found)}
-        | {measure: 100 * mean(score[measure] for score in found) for measure in MEASURES}
-        | {"p50_ms": taken if group == "all" else None}
-        for group, found in groups.items()
+        {"set": name, "mode": mode, "queries": group, "n": len(members)}
+        | {measure: 100 * mean(score[measure] for score in members) for measure in MEASURES}
+        | {"p50_ms": p50_ms if group == "all" else None}
+        for group, members in groups.items()
     ]
 
 
@@ -120,8 +120,8 @@ def main() -> None:
     parser.add_argument("--modes", default="hybrid,keyword,vector")
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    passed = {name: os.environ[name] for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL") if name in os.environ}
-    with started_console(**passed) as console:
+    environment = {name: os.environ[name] for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL") if name in os.environ}
+    with started_console(**environment) as console:
         for path in options.sets:
             rows += measure(console, path, options)
     head = ["set", "mode", "queries", "n", *MEASURES, "p50 ms"]

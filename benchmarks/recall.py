@@ -1,10 +1,10 @@
-"""What does recall cost beside search, and the log beside recall? Over HTTP, on the same store, at several sizes.
+"""How much longer than a search does a recall take, and what does its log add? Over HTTP, at several sizes.
 
     .venv/bin/python benchmarks/recall.py [--sizes 10000,100000] [--times 200]
 
-Stores are those of `search.py`. The calls take turns with the same questions, so that whatever else the machine does
-falls on all of them alike: `GET /memories?search=`, `POST /recall`, and `POST /recall` while the instance keeps no log.
-Every recall names an end user, as an engine does.
+The instances are filled as in `search.py`. Three calls take turns with the same questions, so that other load on the
+machine affects all of them alike: `GET /memories?search=`, `POST /recall`, and `POST /recall` while the instance keeps
+no log. Every recall names an end user, as the engine of an assistant does.
 """
 
 import argparse
@@ -20,27 +20,27 @@ from search import fill, make_material
 WARM_UP = 10
 
 
-def measure(server: Server, slug: str, asked: list[str]) -> dict[str, Any]:
+def measure(server: Server, slug: str, texts: list[str]) -> dict[str, Any]:
     from instances.models import Instance
 
-    def searches(question: str) -> object:
-        return server.ask("GET", "/memories", {"instanceId": slug, "search": question})
+    def search(question: str) -> object:
+        return server.request("GET", "/memories", {"instanceId": slug, "search": question})
 
-    def recalls(question: str) -> object:
-        return server.ask("POST", "/recall", {"instanceId": slug, "query": question, "userId": "user20"})
+    def recall(question: str) -> object:
+        return server.request("POST", "/recall", {"instanceId": slug, "query": question, "userId": "user20"})
 
     def keep_log(days: int) -> None:
         Instance.objects.filter(slug=slug).update(recall_log_days=days)
 
-    taken: dict[str, list[float]] = {"search": [], "recall": [], "no log": []}
-    for number, question in enumerate([*asked[:WARM_UP], *asked]):
-        rounds = [("search", searches), ("recall", recalls), ("no log", recalls)]
-        for name, call in rounds[number % 3 :] + rounds[: number % 3]:
+    measured: dict[str, list[float]] = {"search": [], "recall": [], "no log": []}
+    for number, question in enumerate([*texts[:WARM_UP], *texts]):
+        calls = [("search", search), ("recall", recall), ("no log", recall)]
+        for name, call in calls[number % 3 :] + calls[: number % 3]:
             keep_log(0 if name == "no log" else 30)
             milliseconds = timed(call, question)
             if number >= WARM_UP:
-                taken[name].append(milliseconds)
-    return {f"{name} {which}": pick(taken[name]) for name in taken for which, pick in PICKS.items()}
+                measured[name].append(milliseconds)
+    return {f"{name} {which}": pick(measured[name]) for name in measured for which, pick in PICKS.items()}
 
 
 def timed(call: Callable[[str], object], question: str) -> float:

@@ -1,17 +1,19 @@
-"""How fast is search, and does the vector list lose anything? At several sizes, whole and under every filter.
+"""How fast is search, and does its vector list miss anything? At several sizes, without a filter and with each.
 
     .venv/bin/python benchmarks/search.py [--sizes 1000,10000,100000] [--times 30] [--hard]
 
-Every size is one instance among the others of the same database. Words follow a power law. Vectors are a topic, a place
-within it in few dimensions, and noise, in proportions that make neighbours as hard to find as those of 40,000 sentences
-embedded by MiniLM; `--hard` leaves out the places, and noise as strong as the topic is all that tells two apart.
+Each size is one instance; all are in the same database. Words follow a power law. A vector is the sum of a topic, a
+place within the topic in few dimensions, and noise, in proportions that make neighbours as hard to find as among 40,000
+sentences embedded by MiniLM. With `--hard` there are no places: memories of a topic differ only by noise, which is as
+strong as the topic.
 
-`raw ms` is the search statement alone, prepared, for the same words and the same vector; `HTTP ms` is the whole answer
-of `GET /api/v1/memories?search=` by the web server over loopback, which has met every question before and knows its
-vector; both take turns, so that they see the same machine. The vectors of these questions resemble no memory, which is
-hardest for an index: questions that do are answered a fifth to a third faster. `recall@20` compares the vector list
-with an exact scan: how many of its first 20 are as near as the 20th of the exact one. (Some vectors are equal, and
-either is right.)
+`raw ms` is the search statement alone, prepared, for the same words and the same vector. `HTTP ms` is the whole answer
+to `GET /api/v1/memories?search=` by the web server over loopback, which has seen every question before and has cached
+its vector. The two take turns, so that other load affects both alike. The vectors of these questions resemble no
+memory, which is hardest for an index; other questions are answered a fifth to a third faster.
+
+`recall@20` compares the vector list with an exact scan: the share of its first 20 that are as near as the 20th of the
+scan. (Some vectors are equal, and either of two equal ones is right.)
 """
 
 import argparse
@@ -23,8 +25,9 @@ from bench import Server, analyze, api_key, fresh_console, percentile_95, print_
 from peer.words import questions
 
 TOPICS, DIRECTIONS, PLACES = 200, 48, 4000
-# How far a vector is from its topic, along the directions and in any.
+# How long the place and the noise of a vector are; its topic has length 1.
 PLACE, NOISE = 1.0, 1.2
+WARM_UP = 8
 
 MATERIAL = """
 CREATE TABLE bench_vector AS
@@ -35,14 +38,14 @@ FROM (
          generate_series(1, most) AS n, generate_series(1, 1536) AS d
 ) AS drawn GROUP BY kind, n
 """
-# A vector has two of them: so many pairs are never met twice.
+# A vector has two places, because there are so many pairs that hardly any is drawn twice.
 MATERIAL_PLACES = """
 INSERT INTO bench_vector
 SELECT 'place', n, l2_normalize(sum(v * array_fill(random_normal()::real, ARRAY[1536])::vector))
     * array_fill((%(place)s / sqrt(2))::real, ARRAY[1536])::vector
 FROM bench_vector AS direction (kind, k, v), generate_series(1, %(places)s) AS n WHERE kind = 'direction' GROUP BY n
 """
-# Noise that no other vector has: 384 numbers between -0.5 and 0.5 are about 5.66 long together.
+# Each vector has noise of its own. A vector of 384 numbers between -0.5 and 0.5 is about 5.66 long.
 DRAWN = """
 CREATE FUNCTION bench_drawn() RETURNS vector VOLATILE LANGUAGE plpgsql AS $$
 DECLARE
@@ -58,7 +61,7 @@ BEGIN
 END $$
 """
 
-# Words of seven letters that look as different from each other as words do.
+# The same words as those of `peer.words`.
 WORD = """
 CREATE FUNCTION bench_word(n int) RETURNS text IMMUTABLE LANGUAGE sql AS
 $$ SELECT translate(substr(md5(n::text), 1, 7), '0123456789', 'ghijklmnop') $$
@@ -111,15 +114,15 @@ FILTERS: list[dict[str, Any]] = [
 
 
 def make_material(*, hard: bool = False) -> None:
-    """The words and vectors that stores are filled from."""
+    """Create the words and vectors that instances are filled from."""
     from django.db import connection
 
     place, noise = (0.0, 1.0) if hard else (PLACE, NOISE)
-    named = {"topics": TOPICS, "directions": DIRECTIONS, "places": PLACES, "place": place}
+    parameters = {"topics": TOPICS, "directions": DIRECTIONS, "places": PLACES, "place": place}
     with connection.cursor() as cursor:
         cursor.execute(WORD)
-        cursor.execute(MATERIAL, named)
-        cursor.execute(MATERIAL_PLACES, named)
+        cursor.execute(MATERIAL, parameters)
+        cursor.execute(MATERIAL_PLACES, parameters)
         cursor.execute(DRAWN.format(topics=TOPICS, places=PLACES, noise=noise))
         cursor.execute("CREATE INDEX ON bench_vector (kind, n)")
         cursor.execute("VACUUM ANALYZE bench_vector")
@@ -133,20 +136,20 @@ def fill(size: int, *, has_vectors: bool = True) -> Any:
     from instances.store import InstanceDraft, create_instance
     from memories.jobs import fold_counts
 
-    made = create_instance(SHELL, InstanceDraft(slug=f"size-{size}", embedder="offline"))
-    Instance.objects.filter(id=made.id).update(embedding_model="offline-hash-1")
-    named = {"instance": made.id, "size": size, "first": size}
+    instance = create_instance(SHELL, InstanceDraft(slug=f"size-{size}", embedder="offline"))
+    Instance.objects.filter(id=instance.id).update(embedding_model="offline-hash-1")
+    parameters = {"instance": instance.id, "size": size, "first": size}
     with connection.cursor() as cursor:
         for statement in (MEMORIES, CHUNKS, VECTORS) if has_vectors else (MEMORIES, CHUNKS):
-            cursor.execute(statement, named)
+            cursor.execute(statement, parameters)
     analyze()
     fold_counts(timestamp=0)
-    prepare_large(open_instance(SHELL, made.slug))
-    return open_instance(SHELL, made.slug)
+    prepare_large(open_instance(SHELL, instance.slug))
+    return open_instance(SHELL, instance.slug)
 
 
 def prepare_large(scope: Any) -> None:
-    """What the worker's jobs do for large instances."""
+    """Do what the worker's jobs do for large instances."""
     from memories.jobs import build_vector_indexes
     from memories.listing import lengths
     from memories.search.sizes import ALL_WORDS_UP_TO
@@ -167,7 +170,7 @@ def drawn_vectors(number: int) -> list[list[float]]:
         return [row for (row,) in cursor.fetchall()]
 
 
-def recall(scope: Any, chosen: dict[str, Any]) -> float:
+def recall(scope: Any, conditions: dict[str, Any]) -> float:
     from django.db import connection
 
     from memories.filters import Filters, as_sql, matching
@@ -175,7 +178,7 @@ def recall(scope: Any, chosen: dict[str, Any]) -> float:
     from memories.search.query import Query
     from memoryconsole.postgres.halfvec import HalfVector
 
-    filters = Filters(**chosen)
+    filters = Filters(**conditions)
     parameters: dict[str, Any] = {"instance": scope.instance.id}
     statement = EXACT.format(allowed=as_sql(matching(scope, filters).values("id"), parameters))
     found = wanted = 0
@@ -189,30 +192,30 @@ def recall(scope: Any, chosen: dict[str, Any]) -> float:
     return found / wanted if wanted else 1.0
 
 
-def measure(scope: Any, chosen: dict[str, Any], asked: list[str], server: Server) -> dict[str, Any]:
+def measure(scope: Any, conditions: dict[str, Any], texts: list[str], server: Server) -> dict[str, Any]:
     from memories.embedding.offline import embed
     from memories.filters import Filters
 
     query = {"instanceId": scope.instance.slug} | {
-        {"min_importance": "minImportance"}.get(name, name): value for name, value in chosen.items()
+        {"min_importance": "minImportance"}.get(name, name): value for name, value in conditions.items()
     }
-    raw, served = [], []
-    for number, text in enumerate(asked[:8] + asked):
-        took = statement_ms(scope, text, Filters(**chosen), embed(text))
-        asking = perf_counter()
-        server.ask("GET", "/memories", {**query, "search": text})
-        if number >= 8:
-            served.append((perf_counter() - asking) * 1000)
-            raw.append(took)
-    statement, http = median(raw), median(served)
+    raw_ms, http_ms = [], []
+    for number, text in enumerate(texts[:WARM_UP] + texts):
+        milliseconds = statement_ms(scope, text, Filters(**conditions), embed(text))
+        start = perf_counter()
+        server.request("GET", "/memories", {**query, "search": text})
+        if number >= WARM_UP:
+            http_ms.append((perf_counter() - start) * 1000)
+            raw_ms.append(milliseconds)
+    raw, http = median(raw_ms), median(http_ms)
     return {
-        "raw_ms": statement,
-        "raw_p95_ms": percentile_95(raw),
+        "raw_ms": raw,
+        "raw_p95_ms": percentile_95(raw_ms),
         "http_ms": http,
-        "http_p95_ms": percentile_95(served),
-        "over_raw_ms": http - statement,
-        "over_raw": http / statement,
-        "recall@20": recall(scope, chosen),
+        "http_p95_ms": percentile_95(http_ms),
+        "over_raw_ms": http - raw,
+        "over_raw": http / raw,
+        "recall@20": recall(scope, conditions),
     }
 
 
@@ -239,22 +242,22 @@ def main() -> None:
     options = parser.parse_args()
     fresh_console()
     make_material(hard=options.hard)
-    asked = questions(options.times)
+    texts = questions(options.times)
     scopes = []
     for size in map(int, options.sizes.split(",")):
         start = perf_counter()
         scopes.append((size, fill(size)))
         depth = scopes[-1][1].instance.indexed_depth
-        asked_for = f"; its index is asked for {depth:,}" if depth else ""
-        print(f"Filled {size:,} in {perf_counter() - start:.0f} s{asked_for}", flush=True)
+        candidates = f"; its index is asked for {depth:,} candidates" if depth else ""
+        print(f"Filled {size:,} in {perf_counter() - start:.0f} s{candidates}", flush=True)
     server = Server(api_key())
-    for text in asked:
-        server.ask("GET", "/memories", {"instanceId": scopes[0][1].instance.slug, "search": text, "mode": "vector"})
+    for text in texts:
+        server.request("GET", "/memories", {"instanceId": scopes[0][1].instance.slug, "search": text, "mode": "vector"})
     rows: list[dict[str, Any]] = []
     for size, scope in scopes:
-        for chosen in FILTERS:
-            name = next(iter(chosen), "everything")
-            rows.append({"memories": size, "filter": name, **measure(scope, chosen, asked, server)})
+        for conditions in FILTERS:
+            name = next(iter(conditions), "everything")
+            rows.append({"memories": size, "filter": name, **measure(scope, conditions, texts, server)})
     smallest = rows[0]["http_ms"]
     for row in rows:
         row["times_smallest"] = row["http_ms"] / smallest

@@ -1,9 +1,9 @@
-"""What does it cost to see that words are known, and to find out what was meant by those that are not?
+"""How long does it take to see that words are known, and to correct those that are not?
 
     .venv/bin/python benchmarks/spelling.py [--sizes 1000,10000,100000] [--times 40]
 
-The memories are those of `search.py`, without vectors. Words are swapped letters of words in the newest memories, or
-letters that make no word; `words` says how many of a query are wrong.
+The memories are those of `search.py`, without vectors. A query has words of the newest memories (`known`), such words
+with two letters swapped (`swapped`), or random letters (`nonsense`); `words` is how many.
 """
 
 import argparse
@@ -46,11 +46,11 @@ def measure(scope: Any, texts: list[str], times: int) -> dict[str, float]:
     from memories.search.query import read_query
     from memories.search.spelling import similar_words
 
-    for text in texts[:6]:  # until the plans are kept
+    for text in texts[:6]:  # until the connection keeps its plans
         similar_words(scope, read_query(text))
     queries = iter([read_query(text) for text in texts])
-    middle, slow = median_ms(lambda: similar_words(scope, next(queries)), times)
-    return {"ms": middle, "p95_ms": slow}
+    p50, p95 = median_ms(lambda: similar_words(scope, next(queries)), times)
+    return {"ms": p50, "p95_ms": p95}
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Charts as SVG, drawn by hand: readable in light and dark, and in words for whoever cannot see them."""
+"""Charts as SVG, without a library: for light and dark screens, with a description for screen readers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ class Chart(NamedTuple):
 
 
 def lines(chart: Chart, series: Mapping[str, Sequence[tuple[float, float]]]) -> str:
-    """Both axes are logarithmic; the first series is the one that matters and is drawn over the others."""
+    """A line chart with logarithmic axes. The first series is the most important and is drawn over the others."""
     points = [point for line in series.values() for point in line]
     left, top, right, bottom = 64, 64, WIDTH - 236, 380
     x = _Scale([point[0] for point in points], left, right)
@@ -41,8 +41,8 @@ def lines(chart: Chart, series: Mapping[str, Sequence[tuple[float, float]]]) -> 
     parts = [*_horizontal(y, left, right), *_vertical(x, top, bottom, sorted({point[0] for point in points}))]
     parts.append(f'<text class="label" x="{(left + right) / 2:.0f}" y="{bottom + 42}">{escape(chart.x)}</text>')
     middle = (top + bottom) / 2
-    turned = f'transform="rotate(-90 16 {middle:.0f})"'
-    parts.append(f'<text class="label" x="16" y="{middle:.0f}" {turned}>{escape(chart.y)}</text>')
+    rotation = f'transform="rotate(-90 16 {middle:.0f})"'
+    parts.append(f'<text class="label" x="16" y="{middle:.0f}" {rotation}>{escape(chart.y)}</text>')
     for number, (name, line) in reversed(list(enumerate(series.items()))):
         parts += _line(number, [(x.at(a), y.at(b)) for a, b in line])
         parts += _legend(number, name, right + 24, top + 8 + 22 * number)
@@ -50,7 +50,7 @@ def lines(chart: Chart, series: Mapping[str, Sequence[tuple[float, float]]]) -> 
 
 
 def bars(chart: Chart, groups: Mapping[str, Sequence[Bar]], unit: str = "") -> str:
-    """A bar each, under the name of its group, on one linear scale from zero."""
+    """A bar chart with a linear scale from zero. Bars stand under the name of their group."""
     longest = max(len(bar.name) for group in groups.values() for bar in group)
     left, right, at = min(24 + 7 * longest, 330), WIDTH - 110, 64
     most = max(bar.value for group in groups.values() for bar in group) or 1
@@ -82,7 +82,7 @@ class _Scale:
         return self.start + share * (self.end - self.start)
 
     def ticks(self) -> list[float]:
-        """1, 2 and 5 of every power of ten, or the powers alone where there are many."""
+        """1, 2 and 5 times every power of ten, or the powers alone if there are many."""
         steps = (1, 2, 5) if self.high - self.low < 2.5 else (1,)
         powers = range(math.floor(self.low), math.ceil(self.high) + 1)
         values = [float(step * 10.0**power) for power in powers for step in steps]
@@ -134,13 +134,13 @@ def _document(chart: Chart, height: float, parts: Sequence[str]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" '
         f'height="{height:.0f}" role="img" aria-labelledby="title description">'
     )
-    said = [
+    texts = [
         f'<title id="title">{escape(chart.title)}</title>',
         f'<desc id="description">{escape(chart.description)}</desc>',
     ]
     ground = '<rect class="ground" width="100%" height="100%" rx="8"/>'
     heading = f'<text class="title" x="16" y="32">{escape(chart.title)}</text>'
-    return "\n".join([head, *said, f"<style>{_style()}</style>", ground, heading, *parts, "</svg>"]) + "\n"
+    return "\n".join([head, *texts, f"<style>{_style()}</style>", ground, heading, *parts, "</svg>"]) + "\n"
 
 
 STYLE = """

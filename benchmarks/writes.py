@@ -2,9 +2,9 @@
 
     .venv/bin/python benchmarks/writes.py [--memories 10000]
 
-Requests go to the web server over loopback. `COPY` puts the very bytes the API's rows dump to back into the same
-tables, with all their indexes. `until embedded` counts until the worker has given the last memory its vector, which it
-gets from an embeddings API that the benchmark brings along; there the COPY is given the vectors too. The last two lines
+Requests go to the web server over loopback. `COPY` loads a dump of the rows that the API wrote back into the same
+tables, with all their indexes. `until embedded` counts until the worker has stored the last memory's vector, which it
+gets from an embeddings API that is part of the benchmark; the COPY beside it includes the vectors. The last two lines
 compare inserting vectors with and without the index that search scans.
 """
 
@@ -70,11 +70,11 @@ def raw_copy(instance_id: Any, tables: Sequence[str] = TABLES) -> float:
 
 
 def vector_inserts(instance_id: Any, number: int, rounds: int = 3) -> tuple[float, float]:
-    """Seconds to give every chunk a vector, with the index that search scans and without: the best of some rounds."""
+    """Seconds to insert the vectors with the index that search scans, and without it: the best of some rounds."""
     from django.db import connection
 
     with_index, without = [], []
-    insert_vectors(instance_id, number)  # makes room
+    insert_vectors(instance_id, number)  # extends the table, which later rounds reuse
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_get_indexdef('embedding_scan'::regclass)")
         (create,) = cursor.fetchone()
@@ -105,14 +105,14 @@ def insert_vectors(instance_id: Any, number: int) -> float:
 def save_in_bulk(server: Server, slug: str, memories: Sequence[dict[str, Any]]) -> float:
     start = perf_counter()
     for first in range(0, len(memories), 1000):
-        server.ask("POST", "/memories/bulk", {"instanceId": slug, "memories": memories[first : first + 1000]})
+        server.request("POST", "/memories/bulk", {"instanceId": slug, "memories": memories[first : first + 1000]})
     return perf_counter() - start
 
 
 def until_embedded(
     server: Server, embeddings: EmbeddingServer, memories: Sequence[dict[str, Any]]
 ) -> tuple[float, float]:
-    """Rows a second until the worker is done with them, and of a COPY of the same rows with their vectors."""
+    """Rows per second until the worker has embedded them, and of a COPY of the same rows with their vectors."""
     from accounts.access import SHELL
     from instances.store import InstanceDraft, create_instance
 
@@ -155,7 +155,7 @@ def main() -> None:
     singles = drafts(300)
     start = perf_counter()
     for draft in singles:
-        server.ask("POST", "/memories", {"instanceId": "writes", **draft})
+        server.request("POST", "/memories", {"instanceId": "writes", **draft})
     single = len(singles) / (perf_counter() - start)
     everything = drafts(options.memories)
     bulk = len(everything) / save_in_bulk(server, "writes", everything)
