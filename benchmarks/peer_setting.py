@@ -1,4 +1,4 @@
-"""One machine for all who are compared: one PostgreSQL server, one source of vectors, and who is still in the race."""
+"""What the compared systems share, a PostgreSQL server and a source of vectors, and which systems still take part."""
 
 import json
 import os
@@ -12,34 +12,36 @@ from console import Console
 from embedding_server import EmbeddingServer
 from peer_systems import OURS, Failed, Ours, Peer, System
 
-# Of every search.
-MOST = 20
+# How many hits every search asks for.
+LIMIT = 20
 
 
 class Comparison:
-    """The systems that are still in the race, and why the others are not."""
+    """The systems that still take part, and why the others do not."""
 
     def __init__(self) -> None:
         self.systems: list[System] = []
         self.failures: dict[str, str] = {}
 
-    def enter(self, name: str, make: Callable[[], System]) -> None:
+    def start(self, name: str, make: Callable[[], System]) -> None:
         print(f"Starting {name} …", flush=True)
         try:
             self.systems.append(make())
         except Failed as failed:
-            self.failures[name] = str(failed)
-            print(f"{name}: {failed}")
+            self._report(name, failed)
 
-    def each(self, work: Callable[[System], object]) -> None:
-        """Whoever fails is out, and said to be."""
+    def each(self, task: Callable[[System], object]) -> None:
+        """Run a task for every system. One that fails takes part no longer."""
         for system in list(self.systems):
             try:
-                work(system)
+                task(system)
             except Failed as failed:
                 self.systems.remove(system)
-                self.failures[system.name] = str(failed)
-                print(f"{system.name}: {failed}")
+                self._report(system.name, failed)
+
+    def _report(self, name: str, failed: Failed) -> None:
+        self.failures[name] = str(failed)
+        print(f"{name}: {failed}")
 
     def close(self) -> None:
         for system in self.systems:
@@ -47,7 +49,7 @@ class Comparison:
 
 
 class Setting:
-    """One machine for all: a PostgreSQL server, the console on it, a database for peers, and vectors for everybody."""
+    """One PostgreSQL server, the console on it, databases for the peers, and the vectors for all."""
 
     def __init__(self, work: Path, python: Path, patience: float) -> None:
         self.work, self.python, self.patience = work, python, patience
@@ -60,59 +62,59 @@ class Setting:
         server = Server(key)
         self.server, self.postgres = server.process.pid, postmaster()
         self.console = Console(f"http://127.0.0.1:{server.port}", key)
-        self.is_working = False
+        self.has_worker = False
 
-    def begin_work(self) -> None:
-        """The worker starts when there is something to do, and knows how much."""
+    def embed(self) -> None:
+        """Have a worker embed what is saved. It is started only now, so that PostgreSQL has statistics of the rows."""
         analyze()
-        if not self.is_working:
+        if not self.has_worker:
             start_worker()
-        self.is_working = True
+        self.has_worker = True
 
     def directory(self, name: str) -> Path:
-        made = self.work / name
-        made.mkdir()
-        return made
+        path = self.work / name
+        path.mkdir()
+        return path
 
-    def race(self, names: Sequence[str], material: Path, *, ours: bool = True) -> Comparison:
-        race, database = Comparison(), self._database(material.name)
+    def compare(self, names: Sequence[str], material: Path, *, ours: bool = True) -> Comparison:
+        comparison, database = Comparison(), self._database(material.name)
         known = json.loads((material / "material.json").read_text())
         self.embeddings.load(known["texts"], material / "vectors.f32")
         self.embeddings.load(known["questions"], material / "questions.f32")
         if ours:
-            race.enter(OURS, lambda: Ours(self.console, self.server, material, _version(), self.begin_work))
+            comparison.start(OURS, lambda: Ours(self.console, self.server, material, _version(), self.embed))
         for name in names:
             work = self.work / f"{material.name}-{name.replace(' ', '-')}"
-            race.enter(name, partial(Peer, name, self.python, material, work, database, self.patience))
-        return race
+            comparison.start(name, partial(Peer, name, self.python, material, work, database, self.patience))
+        return comparison
 
-    def end(self, race: Comparison) -> None:
-        race.close()
-        self.failures |= race.failures
-        for system in race.systems:
+    def end(self, comparison: Comparison) -> None:
+        comparison.close()
+        self.failures |= comparison.failures
+        for system in comparison.systems:
             self.versions |= system.versions
 
-    def write(self, name: str, rows: Sequence[dict[str, Any]], began: tuple[float, ...], **more: Any) -> None:
-        for system, why in self.failures.items():
-            print(f"{system} was not measured: {why}")
-        load_average = [[round(figure, 1) for figure in moment] for moment in (began, os.getloadavg())]
+    def write(self, name: str, rows: Sequence[dict[str, Any]], load_before: tuple[float, ...], **more: Any) -> None:
+        for system, reason in self.failures.items():
+            print(f"{system} was not measured: {reason}")
+        load_average = [[round(figure, 1) for figure in load] for load in (load_before, os.getloadavg())]
         about = {"versions": self.versions, "not_measured": self.failures, "load_average": load_average}
         write_result(name, rows, **about, **more)
 
     def _database(self, name: str) -> str:
-        """With room for building indexes, and otherwise as the console's."""
+        """Create a database for the peers: as the console's, but with more memory for building indexes."""
         from django.db import connection
 
         name = f"peers_{name.replace('-', '_')}"
         with connection.cursor() as cursor:
             cursor.execute(f"CREATE DATABASE {name}")
             cursor.execute(f"ALTER DATABASE {name} SET maintenance_work_mem = '1GB'")
-        at = connection.get_connection_params()
-        return f"postgresql://{at['user']}@/{name}?host={at['host']}&port={at['port']}"
+        server = connection.get_connection_params()
+        return f"postgresql://{server['user']}@/{name}?host={server['host']}&port={server['port']}"
 
 
 def postmaster() -> int:
-    """Its first line says who it is."""
+    """The process id of the PostgreSQL server, which is the first line of its pid file."""
     from django.conf import settings
 
     return int((settings.DATA_DIR / "postgres" / "data" / "postmaster.pid").read_text().splitlines()[0])

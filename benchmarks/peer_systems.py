@@ -1,4 +1,4 @@
-"""The systems `peers.py` compares, behind one face: each peer in a process of its own, and the console over HTTP."""
+"""The systems that `peers.py` compares, with one interface: peers in processes of their own, the console over HTTP."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ BULK = 1000
 
 
 class Failed(Exception):
-    """The system cannot be measured; why."""
+    """The system cannot be measured. The message says why."""
 
 
 class System(Protocol):
@@ -31,12 +31,12 @@ class System(Protocol):
     def fill(self, tenants: Sequence[str]) -> float: ...
     def settle(self) -> float: ...
     def add(self, first: int, last: int, batch: int, seconds: float) -> dict[str, Any]: ...
-    def search(self, tenant: str, mode: str, category: str, questions: Sequence[int], most: int) -> dict[str, Any]: ...
+    def search(self, tenant: str, mode: str, category: str, questions: Sequence[int], limit: int) -> dict[str, Any]: ...
     def close(self) -> None: ...
 
 
 class Peer:
-    """Asked by lines of JSON; one that fails or takes too long is given up."""
+    """A peer in a process of its own (`peer/serve.py`), called by lines of JSON. A call may take `patience` seconds."""
 
     def __init__(self, name: str, python: Path, material: Path, work: Path, database: str, patience: float) -> None:
         self.name, self.patience = name, patience
@@ -49,49 +49,49 @@ class Peer:
                 [*command, *places], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
             )
         self.processes: Sequence[int] = [self.process.pid]
-        about = self._ask("about")
+        about = self._call("about")
         self.modes: Sequence[str] = about["modes"]
         self.versions: dict[str, str] = about["versions"]
 
     def fill(self, tenants: Sequence[str]) -> float:
-        return float(self._ask("fill", tenants=tenants)["seconds"])
+        return float(self._call("fill", tenants=tenants)["seconds"])
 
     def settle(self) -> float:
-        return float(self._ask("settle")["seconds"])
+        return float(self._call("settle")["seconds"])
 
     def add(self, first: int, last: int, batch: int, seconds: float) -> dict[str, Any]:
-        return self._ask("add", first=first, last=last, batch=batch, seconds=seconds)
+        return self._call("add", first=first, last=last, batch=batch, seconds=seconds)
 
-    def search(self, tenant: str, mode: str, category: str, questions: Sequence[int], most: int) -> dict[str, Any]:
-        chosen = {"tenant": tenant, "mode": mode, "category": category}
-        return self._ask("search", **chosen, questions=list(questions), most=most)
+    def search(self, tenant: str, mode: str, category: str, questions: Sequence[int], limit: int) -> dict[str, Any]:
+        scope = {"tenant": tenant, "mode": mode, "category": category}
+        return self._call("search", **scope, questions=list(questions), limit=limit)
 
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.terminate()
             self.process.wait(20)
 
-    def _ask(self, do: str, **asked: Any) -> dict[str, Any]:
+    def _call(self, method: str, **arguments: Any) -> dict[str, Any]:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         try:
-            self.process.stdin.write(json.dumps({"do": do, **asked}) + "\n")
+            self.process.stdin.write(json.dumps({"method": method, **arguments}) + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            raise Failed(self._last_words()) from None
+            raise Failed(self._last_log_line()) from None
         if not select.select([self.process.stdout], [], [], self.patience)[0]:
             self.close()
-            raise Failed(f"{do} took more than {self.patience:.0f} s")
+            raise Failed(f"{method} took more than {self.patience:.0f} s")
         line = self.process.stdout.readline()
-        answer: dict[str, Any] = json.loads(line) if line else {"error": self._last_words()}
+        answer: dict[str, Any] = json.loads(line) if line else {"error": self._last_log_line()}
         if "error" in answer:
             self.close()
-            raise Failed(f"{do}: {answer['error']}")
+            raise Failed(f"{method}: {answer['error']}")
         return answer
 
-    def _last_words(self) -> str:
+    def _last_log_line(self) -> str:
         lines = self.log.read_text().strip().splitlines()
-        return lines[-1] if lines else "it ended without a word"
+        return lines[-1] if lines else "it ended without a message"
 
 
 class Ours:
@@ -100,42 +100,42 @@ class Ours:
     name = OURS
     modes: Sequence[str] = ("hybrid", "vector")
 
-    def __init__(
-        self, console: Console, server: int, material: Path, version: str, begin_work: Callable[[], None]
-    ) -> None:
-        self.console, self.begin_work = console, begin_work
-        # This process reads the answers, and is part of what it costs.
+    def __init__(self, console: Console, server: int, material: Path, version: str, embed: Callable[[], None]) -> None:
+        self.console, self.embed = console, embed
+        # This process parses the answers, so its time counts too.
         self.processes: Sequence[int] = [server, os.getpid()]
         self.versions = {"memory-console": version}
-        known = json.loads((material / "material.json").read_text())
-        self.tenants: dict[str, list[int]] = dict(known["tenants"])
-        self.texts: list[str] = known["texts"]
-        self.categories: list[str] = known["categories"]
-        self.questions: list[str] = known["questions"]
+        stored = json.loads((material / "material.json").read_text())
+        self.tenants: dict[str, list[int]] = dict(stored["tenants"])
+        self.texts: list[str] = stored["texts"]
+        self.categories: list[str] = stored["categories"]
+        self.questions: list[str] = stored["questions"]
         self.number_of = {text: number for number, text in enumerate(self.texts)}
         for tenant in self.tenants:
             console.call("POST", "/instances", {"slug": tenant, "language": "english", "embedder": "openai"})
 
     def fill(self, tenants: Sequence[str]) -> float:
-        """Saved first, embedded then."""
+        """Save all rows, then have them embedded."""
         start = perf_counter()
         for tenant in tenants:
             first, last = self.tenants[tenant]
             for number in range(first, last, BULK):
                 self._save(tenant, range(number, min(number + BULK, last)))
-        self.begin_work()
+        self.embed()
         for tenant in tenants:
             self._wait(tenant)
         return perf_counter() - start
 
     def settle(self) -> float:
-        """What the worker does every few minutes. It is asked to, because it may be about to: two would get in each
-        other's way."""
+        """Have the worker do its periodic jobs now.
+
+        This process does not, because the worker may do the same at any time: they would get in each other's way.
+        """
         from memories import jobs
 
         start = perf_counter()
         for job in (jobs.fold_counts, jobs.count_common_words, jobs.build_vector_indexes):
-            done_by_worker(job)
+            run_in_worker(job)
         analyze()
         return perf_counter() - start
 
@@ -150,18 +150,18 @@ class Ours:
         self._wait(tenant)
         return {"added": added - first, "seconds": perf_counter() - start, "saved_seconds": saved}
 
-    def search(self, tenant: str, mode: str, category: str, questions: Sequence[int], most: int) -> dict[str, Any]:
-        taken, found = [], []
+    def search(self, tenant: str, mode: str, category: str, questions: Sequence[int], limit: int) -> dict[str, Any]:
+        milliseconds, found = [], []
         for question in questions:
-            asked = {"instanceId": tenant, "search": self.questions[question], "mode": mode, "limit": most}
-            asked |= {"category": category} if category else {}
+            parameters = {"instanceId": tenant, "search": self.questions[question], "mode": mode, "limit": limit}
+            parameters |= {"category": category} if category else {}
             start = perf_counter()
-            answer = self.console.call("GET", "/memories", **asked)
-            taken.append((perf_counter() - start) * 1000)
+            answer = self.console.call("GET", "/memories", **parameters)
+            milliseconds.append((perf_counter() - start) * 1000)
             if answer["searchMode"] != mode:
                 raise Failed(f"{mode} search was {answer['searchMode']}: {answer.get('reason')}")
             found.append([self.number_of[hit["content"]] for hit in answer["memories"]])
-        return {"ms": taken, "found": found}
+        return {"ms": milliseconds, "found": found}
 
     def close(self) -> None:
         """Server, worker and database end with the benchmark."""
@@ -179,7 +179,7 @@ class Ours:
             time.sleep(0.05)
 
 
-def done_by_worker(task: Any) -> None:
+def run_in_worker(task: Any) -> None:
     from procrastinate.contrib.django.models import ProcrastinateJob
     from procrastinate.exceptions import AlreadyEnqueued
 

@@ -2,16 +2,19 @@
 
     .venv/bin/python benchmarks/peers.py [--sizes 1000,10000,100000] [--set SET.jsonl …]
 
-Peers live in a virtual environment of their own (`.venv-peers`), which is made on the first run, and are called
-through their Python API, each in its own process; the console is called over HTTP. Every store holds all tenants; a
-search is within one of them, of all its rows and of one category that every 20th row has. All take turns, so that they
-see the same machine. No time contains embedding: peers are given vectors, and the console has met every question once
-before. `cpu ms` is the processor time of everybody involved in a search: the peer, or web server and caller, and
-PostgreSQL. `exact@20` is how many of the 20 nearest by exact cosine among the tenant's rows, or those of the category,
-the answer contains. Adds are measured into the full store, one by one and in batches of 500: until they are in the
-indexes, and until the call returns. PostgreSQL is one server for all.
+Peers live in a virtual environment of their own (`.venv-peers`), which the first run creates. They are called through
+their Python API, each in its own process; the console is called over HTTP. Every store holds all tenants. A search is
+within one tenant, among all its rows or those of one category, which every 20th row has. All systems take turns, so
+that other load on the machine affects all alike, and those on PostgreSQL use the same server. Embedding is not
+measured: peers are given vectors, and the console has seen every question once before.
 
-With `--set`, Recall@10 on retrieval sets (the format `quality.py` reads), with vectors from OPENAI_BASE_URL.
+`cpu_ms` is the processor time of all processes involved in a search: the peer, or web server and caller, and
+PostgreSQL. `exact@20` is the share of the 20 nearest by exact cosine, among the rows searched, that the answer
+contains. Adds go into the full store, one by one and in batches of 500: `per_second` counts until the rows are in the
+indexes, `saved_per_second` until the call returns.
+
+With `--set`, Recall@10 is measured on retrieval sets (in the format of `quality.py`), with vectors from
+OPENAI_BASE_URL.
 """
 
 import argparse
@@ -32,7 +35,7 @@ from typing import Any
 from bench import ROOT, delete_at_exit, percentile_95, print_table
 from cpu import used_ms
 from peer_quality import RetrievalSet, quality
-from peer_setting import MOST, Comparison, Setting
+from peer_setting import LIMIT, Comparison, Setting
 from peer_systems import OURS, System
 
 VENV = ROOT / ".venv-peers"
@@ -46,7 +49,7 @@ PEERS = [
     "chromadb server",
     "lancedb",
 ]
-# Not worth an index of its own below.
+# LanceDB's documentation asks for no vector index below.
 WORTH_INDEXING = 100_000
 ADDS, SINGLES, BATCH = 5_000, 100, 500
 ADD_SECONDS, PASS_SECONDS, ROUNDS = 10.0, 5.0, 3
@@ -54,11 +57,11 @@ ADD_SECONDS, PASS_SECONDS, ROUNDS = 10.0, 5.0, 3
 
 def speed(setting: Setting, sizes: Sequence[int], questions: int) -> dict[str, list[dict[str, Any]]]:
     material = setting.directory("material")
-    maker = [str(setting.python), str(ROOT / "benchmarks" / "peer" / "material.py"), "--out", str(material)]
+    command = [str(setting.python), str(ROOT / "benchmarks" / "peer" / "material.py"), "--out", str(material)]
     numbers = ["--sizes", ",".join(map(str, sizes)), "--adds", str(ADDS), "--queries", str(questions)]
-    subprocess.run([*maker, *numbers], check=True)
+    subprocess.run([*command, *numbers], check=True)
     names = PEERS + (["lancedb indexed"] if sum(sizes) >= WORTH_INDEXING else [])
-    race = setting.race(names, material)
+    comparison = setting.compare(names, material)
     tenants = [f"tenant-{size}" for size in sizes]
     filled: list[dict[str, Any]] = []
 
@@ -67,23 +70,23 @@ def speed(setting: Setting, sizes: Sequence[int], questions: int) -> dict[str, l
         print(f"Filled {system.name}: {row['fill_seconds']:.0f} s, settled: {row['settle_seconds']:.0f} s", flush=True)
         filled.append(row)
 
-    race.each(fill)
+    comparison.each(fill)
     exact = json.loads((material / "exact.json").read_text())
     searches: list[dict[str, Any]] = []
     for size, tenant in zip(sizes, tenants, strict=True):
         for category, nearest in exact[tenant].items():
             for mode in ("hybrid", "vector"):
                 print(f"Searching {size:,} memories, {mode}{category and f', category {category}'} …", flush=True)
-                searches += search_all(race, Scope(size, tenant, mode, category, nearest), setting.postgres)
+                searches += search_all(comparison, Scope(size, tenant, mode, category, nearest), setting.postgres)
     print("Adding …", flush=True)
-    adds = add_all(race, sum(sizes))
-    setting.end(race)
+    adds = add_all(comparison, sum(sizes))
+    setting.end(comparison)
     return {"rows": searches, "adds": adds, "filled": filled}
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Where is searched and how, and for each question the rows that are nearest there."""
+    """What to search and how, and the rows that are nearest to each question there."""
 
     size: int
     tenant: str
@@ -92,45 +95,49 @@ class Scope:
     exact: list[list[int]]
 
     def search(self, system: System, questions: Sequence[int]) -> dict[str, Any]:
-        return system.search(self.tenant, self.mode, self.category, questions, MOST)
+        return system.search(self.tenant, self.mode, self.category, questions, LIMIT)
 
 
-def search_all(race: Comparison, scope: Scope, postgres: int) -> list[dict[str, Any]]:
-    asked: dict[str, list[int]] = {}
+def search_all(comparison: Comparison, scope: Scope, postgres: int) -> list[dict[str, Any]]:
+    questions: dict[str, list[int]] = {}
     used: dict[str, float] = defaultdict(float)
     answers: dict[str, list[tuple[int, float, list[int]]]] = {}
 
-    def warm(system: System) -> None:
+    def warm_up(system: System) -> None:
         if scope.mode not in system.modes:
             return
-        taken = median(scope.search(system, range(5))["ms"])
-        number = min(len(scope.exact), max(10, int(PASS_SECONDS * 1000 / taken)))
+        milliseconds = median(scope.search(system, range(5))["ms"])
+        number = min(len(scope.exact), max(10, int(PASS_SECONDS * 1000 / milliseconds)))
         scope.search(system, range(5, number))
-        asked[system.name], answers[system.name] = list(range(number)), []
+        questions[system.name], answers[system.name] = list(range(number)), []
 
-    def turn(number: int, system: System) -> None:
-        questions = asked.get(system.name, [])[number::ROUNDS]
-        if questions:
+    def measure(number: int, system: System) -> None:
+        part = questions.get(system.name, [])[number::ROUNDS]
+        if part:
             before = used_ms(*system.processes, postgres)
-            answer = scope.search(system, questions)
+            answer = scope.search(system, part)
             used[system.name] += used_ms(*system.processes, postgres) - before
-            answers[system.name] += zip(questions, answer["ms"], answer["found"], strict=True)
+            answers[system.name] += zip(part, answer["ms"], answer["found"], strict=True)
 
-    race.each(warm)
+    comparison.each(warm_up)
     for number in range(ROUNDS):
-        race.each(partial(turn, number))
-    measured = [system.name for system in race.systems if system.name in answers]
-    rows = [searched(name, scope, answers[name], used[name]) for name in measured]
+        comparison.each(partial(measure, number))
+    measured = [system.name for system in comparison.systems if system.name in answers]
+    rows = [search_row(name, scope, answers[name], used[name]) for name in measured]
     return with_ratio(with_ratio(rows, "p50_ms"), "cpu_ms")
 
 
-def searched(name: str, scope: Scope, answers: Sequence[tuple[int, float, list[int]]], used: float) -> dict[str, Any]:
-    taken = [ms for _, ms, _ in answers]
+def search_row(name: str, scope: Scope, answers: Sequence[tuple[int, float, list[int]]], used: float) -> dict[str, Any]:
+    milliseconds = [ms for _, ms, _ in answers]
     nearest = [(set(scope.exact[question]), found) for question, _, found in answers]
     recall = mean(len(exact.intersection(found)) / len(exact) for exact, found in nearest)
     about = {"memories": scope.size, "mode": scope.mode, "category": scope.category, "system": name}
-    figures = {"p50_ms": median(taken), "p95_ms": percentile_95(taken), "cpu_ms": used / len(taken)}
-    return {**about, **figures, "exact@20": recall, "n": len(taken)}
+    figures = {
+        "p50_ms": median(milliseconds),
+        "p95_ms": percentile_95(milliseconds),
+        "cpu_ms": used / len(milliseconds),
+    }
+    return {**about, **figures, "exact@20": recall, "n": len(milliseconds)}
 
 
 def with_ratio(rows: list[dict[str, Any]], figure: str) -> list[dict[str, Any]]:
@@ -138,21 +145,21 @@ def with_ratio(rows: list[dict[str, Any]], figure: str) -> list[dict[str, Any]]:
     return [row | {f"ours/theirs {figure}": ours / row[figure] if ours and row[figure] else None} for row in rows]
 
 
-def add_all(race: Comparison, stored: int) -> list[dict[str, Any]]:
+def add_all(comparison: Comparison, stored: int) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
 
     def add(system: System) -> None:
         for batch, first, last in ((1, stored, stored + SINGLES), (BATCH, stored + SINGLES, stored + ADDS)):
-            done = system.add(first, last, batch, ADD_SECONDS)
-            row = {"batch": batch, "system": system.name, "per_second": done["added"] / done["seconds"]}
-            rows.append(row | {"saved_per_second": done["added"] / done["saved_seconds"]})
+            result = system.add(first, last, batch, ADD_SECONDS)
+            row = {"batch": batch, "system": system.name, "per_second": result["added"] / result["seconds"]}
+            rows.append(row | {"saved_per_second": result["added"] / result["saved_seconds"]})
 
-    race.each(add)
+    comparison.each(add)
     return [row for batch in (1, BATCH) for row in with_ratio([r for r in rows if r["batch"] == batch], "per_second")]
 
 
 def peers_python(venv: Path) -> Path:
-    """The interpreter that has the peers; made if there is none."""
+    """The Python of the virtual environment with the peers, which is created if there is none."""
     python = venv / "bin" / "python"
     if not python.exists():
         print(f"Installing the peers into {venv} …", flush=True)
@@ -176,7 +183,7 @@ def main() -> None:
     parser.add_argument("--patience", type=float, default=1800, help="seconds a peer may take to fill or index")
     parser.add_argument("--venv", type=Path, default=VENV)
     options = parser.parse_args()
-    # So that everything is taken away again when somebody stops it, too.
+    # Exit handlers, which delete the temporary data, then run on SIGTERM too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     python = peers_python(options.venv)
     work = Path(tempfile.mkdtemp(prefix="mc-peers-"))
@@ -189,18 +196,18 @@ def main() -> None:
 
 
 def compare_speed(setting: Setting, sizes: Sequence[int], questions: int) -> None:
-    began = os.getloadavg()
+    load_before = os.getloadavg()
     result = speed(setting, sizes, questions)
     show(result["rows"])
     show(result["adds"])
-    setting.write("peers", result.pop("rows"), began, **result)
+    setting.write("peers", result.pop("rows"), load_before, **result)
 
 
 def compare_quality(setting: Setting, sets: Sequence[RetrievalSet]) -> None:
-    began = os.getloadavg()
+    load_before = os.getloadavg()
     rows = quality(setting, sets)
     show(rows)
-    setting.write("peers-quality", rows, began)
+    setting.write("peers-quality", rows, load_before)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Chroma on disk: a collection for each tenant, vectors given, cosine. It has no search for words.
+"""Chroma on disk: a collection for each tenant, with given vectors and cosine. It does not search by words.
 
-`open_collections` has it in this process, `open_served` as a server of its own on loopback, as `chroma run` starts it.
+`open_collections` runs it in this process, `open_served` as a server on loopback, started by `chroma run`.
 """
 
 import os
@@ -23,7 +23,7 @@ class Chroma:
 
     def __init__(self, place: Place, client: Any) -> None:
         self.place, self.client = place, client
-        # As a server it takes fewer than it says: a request may not have more than 40 MB.
+        # A server takes fewer rows than it reports, because a request is limited to 40 MB.
         self.batch = min(client.get_max_batch_size(), 1000)
         self.collections = {tenant: self.collection(tenant) for tenant in place.material.tenants}
 
@@ -38,7 +38,7 @@ class Chroma:
                 self.add(range(start, min(start + self.batch, last)))
 
     def settle(self) -> None:
-        """Nothing to do: it indexes as it goes."""
+        """Nothing to do: every add updates the index."""
 
     def add(self, numbers: Sequence[int]) -> None:
         material = self.place.material
@@ -50,12 +50,12 @@ class Chroma:
         )
 
     def catch_up(self) -> None:
-        """Nothing to do: an add is complete."""
+        """Nothing to do: every add updates the index."""
 
-    def search(self, tenant: str, mode: str, category: str, question: int, most: int) -> list[int]:
+    def search(self, tenant: str, mode: str, category: str, question: int, limit: int) -> list[int]:
         vector = self.place.material.question_vectors[question]
-        chosen: Any = {"category": category} if category else None
-        found = self.collections[tenant].query(query_embeddings=[vector], n_results=most, where=chosen)
+        condition: Any = {"category": category} if category else None
+        found = self.collections[tenant].query(query_embeddings=[vector], n_results=limit, where=condition)
         return [int(id) for id in found["ids"][0]]
 
 

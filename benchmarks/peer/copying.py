@@ -1,4 +1,4 @@
-"""Many rows into a peer's own PostgreSQL table, for peers that only know how to insert them one by one."""
+"""Fill a peer's PostgreSQL table by COPY, because the peer itself would insert the rows one by one."""
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -14,33 +14,33 @@ ON COMMIT DROP
 """
 
 
-def run(database: str, statement: str) -> None:
+def execute(database: str, statement: str) -> None:
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute(statement)
 
 
-def rows(
+def copy_rows(
     place: Place,
     table: str,
     columns: Mapping[str, str],
     tenants: Sequence[str],
     words: Callable[[str], str] = lambda text: text,
 ) -> None:
-    """Each column of the table is an expression over what is staged."""
-    chosen = f'INSERT INTO "{table}" ({", ".join(columns)}) SELECT {", ".join(columns.values())} FROM staged'
+    """Fill the table. `columns` are its columns, each with an SQL expression over those of `staged`."""
+    insert = f'INSERT INTO "{table}" ({", ".join(columns)}) SELECT {", ".join(columns.values())} FROM staged'
     with psycopg.connect(place.database) as connection, connection.cursor() as cursor:
         cursor.execute(STAGED)
         with cursor.copy("COPY staged FROM STDIN (FORMAT binary)") as copy:
-            # A vector is written as the bytes pgvector expects, under the name of bytes.
+            # Vectors are declared as bytea, because they are already in pgvector's binary format.
             copy.set_types(["uuid", "bytea", "int4", "text", "text", "text", "text"])
             for tenant in tenants:
                 for number in range(*place.material.tenants[tenant]):
                     text, category = place.material.texts[number], place.material.categories[number]
-                    named = [UUID(int=number), packed(place, number), number, tenant, category]
-                    copy.write_row([*named, text, words(text)])
-        cursor.execute(chosen)
+                    row = [UUID(int=number), packed(place, number), number, tenant, category, text, words(text)]
+                    copy.write_row(row)
+        cursor.execute(insert)
 
 
 def packed(place: Place, number: int) -> bytes:
-    """As pgvector sends it: how many dimensions, nothing, then each in network order."""
+    """A vector in pgvector's binary format: the number of dimensions, 16 unused bits, then big-endian floats."""
     return struct.pack(">HH", DIMENSIONS, 0) + bytes(place.material.vectors[number].astype(">f4").tobytes())

@@ -1,4 +1,4 @@
-"""LangChain's idea of an embedder that knows every vector already: no peer's time contains any embedding."""
+"""An embedder for LangChain that looks vectors up, so that no peer's time contains embedding."""
 
 from langchain_core.embeddings import Embeddings
 from material import Material

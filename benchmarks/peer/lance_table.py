@@ -1,8 +1,7 @@
-"""LanceDB: one table, tenant and category as columns with an index, words by its full-text index, merged by
-its RRFReranker.
+"""LanceDB: one table, with indexes on the columns tenant and category, a full-text index, and RRFReranker.
 
-Its documentation asks for no vector index below some hundred thousand rows: `open_table` compares every vector of the
-tenant. `open_indexed` has the default index (IVF_PQ) and looks at ten times as many candidates again.
+Its documentation asks for no vector index below some hundred thousand rows, so `open_table` compares every vector of
+the tenant. `open_indexed` has the default index (IVF_PQ) and compares ten times as many candidates by whole vectors.
 """
 
 from collections.abc import Sequence
@@ -49,15 +48,23 @@ class LanceDB:
 
     def add(self, numbers: Sequence[int]) -> None:
         material = self.place.material
-        rows = [{"row": n, "tenant": material.tenant_of(n), "category": material.categories[n]} for n in numbers]
-        told = [{"text": material.texts[number], "vector": material.vectors[number]} for number in numbers]
-        self.table.add([row | more for row, more in zip(rows, told, strict=True)])
+        rows = [
+            {
+                "row": number,
+                "tenant": material.tenant_of(number),
+                "category": material.categories[number],
+                "text": material.texts[number],
+                "vector": material.vectors[number],
+            }
+            for number in numbers
+        ]
+        self.table.add(rows)
 
     def catch_up(self) -> None:
-        """New rows are compared one by one until this is called."""
+        """Index the new rows. Without this they would be compared one by one."""
         self.table.optimize()
 
-    def search(self, tenant: str, mode: str, category: str, question: int, most: int) -> list[int]:
+    def search(self, tenant: str, mode: str, category: str, question: int, limit: int) -> list[int]:
         material = self.place.material
         vector = material.question_vectors[question]
         if mode == "vector":
@@ -65,11 +72,11 @@ class LanceDB:
         else:
             query = self.table.search(query_type="hybrid").vector(vector).text(material.questions[question])
             query = query.rerank(self.reranker)
-        chosen = f"tenant = '{tenant}'" + (f" AND category = '{category}'" if category else "")
-        query = query.distance_type("cosine").where(chosen, prefilter=True)
+        condition = f"tenant = '{tenant}'" + (f" AND category = '{category}'" if category else "")
+        query = query.distance_type("cosine").where(condition, prefilter=True)
         if self.has_index:
             query = query.refine_factor(REFINE)
-        return [hit["row"] for hit in query.select(["row", "tenant", "text"]).limit(most).to_list()]
+        return [hit["row"] for hit in query.select(["row", "tenant", "text"]).limit(limit).to_list()]
 
 
 def open_table(place: Place) -> LanceDB:

@@ -1,8 +1,7 @@
-"""langchain-postgres: a PGVectorStore with a text-search column, its HybridSearchConfig, and tenant and
-category as columns.
+"""langchain-postgres: a PGVectorStore with HybridSearchConfig, and with tenant and category as columns.
 
-Words and vectors are merged by its own reciprocal rank fusion. `open_indexed` has the HNSW index its documentation
-applies, `open_exact` none; both have an index for the tenant and one for the words.
+Words and vectors are merged by its reciprocal rank fusion. `open_indexed` has the HNSW index of its documentation,
+`open_exact` no vector index; both have an index on tenant and category and one on the words.
 """
 
 from collections.abc import Sequence
@@ -34,18 +33,18 @@ class LangchainPostgres:
 
         self.place, self.name, self.hnsw = place, name, hnsw
         engine = PGEngine.from_connection_string(place.database.replace("postgresql://", "postgresql+psycopg://"))
-        described = [Column(column, "TEXT", nullable=False) for column in ("tenant", "category")]
-        described.append(Column("number", "INTEGER", nullable=False))
-        engine.init_vectorstore_table(name, 1536, metadata_columns=described, hybrid_search_config=self.hybrid(""))
-        embedder, columns = KnownVectors(place.material), [column.name for column in described]
+        metadata = [Column(column, "TEXT", nullable=False) for column in ("tenant", "category")]
+        metadata.append(Column("number", "INTEGER", nullable=False))
+        engine.init_vectorstore_table(name, 1536, metadata_columns=metadata, hybrid_search_config=self.hybrid(""))
+        embedder, columns = KnownVectors(place.material), [column.name for column in metadata]
         self.store = PGVectorStore.create_sync(
             engine, embedder, name, metadata_columns=columns, hybrid_search_config=self.hybrid("")
         )
         self.vectors_only = PGVectorStore.create_sync(engine, embedder, name, metadata_columns=columns)
-        copying.run(place.database, f'CREATE INDEX ON "{name}" (tenant, category)')
+        copying.execute(place.database, f'CREATE INDEX ON "{name}" (tenant, category)')
 
     def hybrid(self, question: str) -> Any:
-        """A new one for every search: it keeps the first question it is used for."""
+        """Made anew for every search, because a configuration keeps the first question it is used with."""
         from langchain_postgres.v2.hybrid_search_config import HybridSearchConfig, reciprocal_rank_fusion
 
         return HybridSearchConfig(
@@ -58,16 +57,16 @@ class LangchainPostgres:
         )
 
     def fill(self, tenants: Sequence[str]) -> None:
-        """It sends row by row: the same rows by COPY, then its own calls for the indexes."""
+        """By COPY, because it inserts row by row; the indexes are made by its own calls."""
         from langchain_postgres.v2.indexes import HNSWIndex
 
-        copying.rows(self.place, self.name, COLUMNS, tenants)
+        copying.copy_rows(self.place, self.name, COLUMNS, tenants)
         self.store.apply_hybrid_search_index()
         if self.hnsw:
             self.store.apply_vector_index(HNSWIndex(name=f"{self.name}_vectors"))
 
     def settle(self) -> None:
-        copying.run(self.place.database, f'VACUUM ANALYZE "{self.name}"')
+        copying.execute(self.place.database, f'VACUUM ANALYZE "{self.name}"')
 
     def add(self, numbers: Sequence[int]) -> None:
         material = self.place.material
@@ -80,15 +79,17 @@ class LangchainPostgres:
         )
 
     def catch_up(self) -> None:
-        """Nothing to do: an add is complete."""
+        """Nothing to do: every add updates the indexes."""
 
-    def search(self, tenant: str, mode: str, category: str, question: int, most: int) -> list[int]:
+    def search(self, tenant: str, mode: str, category: str, question: int, limit: int) -> list[int]:
         text = self.place.material.questions[question]
-        chosen = {"tenant": tenant} | ({"category": category} if category else {})
+        condition = {"tenant": tenant} | ({"category": category} if category else {})
         if mode == "vector":
-            found = self.vectors_only.similarity_search(text, k=most, filter=chosen)
+            found = self.vectors_only.similarity_search(text, k=limit, filter=condition)
         else:
-            found = self.store.similarity_search(text, k=most, filter=chosen, hybrid_search_config=self.hybrid(text))
+            found = self.store.similarity_search(
+                text, k=limit, filter=condition, hybrid_search_config=self.hybrid(text)
+            )
         return [document.metadata["number"] for document in found]
 
 

@@ -1,7 +1,7 @@
-"""mem0 with its pgvector store: a user is a tenant, memories are added as they are (`infer=False`).
+"""mem0 with its pgvector store: a tenant is a user, and memories are added as they are (`infer=False`).
 
-Its search is always vectors and words together. `open_indexed` is the default, an HNSW index over everybody's vectors;
-`open_exact` is the option `hnsw: False`.
+It always searches by vectors and words together. `open_indexed` has the default HNSW index over everybody's vectors;
+`open_exact` uses the option `hnsw: False`.
 """
 
 import os
@@ -39,29 +39,30 @@ class Mem0:
         self.memory.vector_store.create_col()
 
     def fill(self, tenants: Sequence[str]) -> None:
-        """One by one it would take an hour: the same rows by COPY, then the index that mem0 makes."""
+        """By COPY, because one by one it would take an hour; the index is made by mem0."""
         from mem0.utils.lemmatization import lemmatize_for_bm25
 
-        copying.run(self.place.database, f'DROP INDEX IF EXISTS "{self.name}_hnsw_idx"')
+        copying.execute(self.place.database, f'DROP INDEX IF EXISTS "{self.name}_hnsw_idx"')
         columns = {"id": "id", "vector": "vector", "payload": PAYLOAD}
-        copying.rows(self.place, self.name, columns, tenants, lemmatize_for_bm25)
+        copying.copy_rows(self.place, self.name, columns, tenants, lemmatize_for_bm25)
         self.memory.vector_store.create_col()
 
     def settle(self) -> None:
-        copying.run(self.place.database, f'VACUUM ANALYZE "{self.name}"')
+        copying.execute(self.place.database, f'VACUUM ANALYZE "{self.name}"')
 
     def add(self, numbers: Sequence[int]) -> None:
         material = self.place.material
         for number in numbers:
-            user, told = material.tenant_of(number), {"row": number, "category": material.categories[number]}
-            self.memory.add(material.texts[number], user_id=user, metadata=told, infer=False)
+            user, metadata = material.tenant_of(number), {"row": number, "category": material.categories[number]}
+            self.memory.add(material.texts[number], user_id=user, metadata=metadata, infer=False)
 
     def catch_up(self) -> None:
-        """Nothing to do: an add is complete."""
+        """Nothing to do: every add updates the indexes."""
 
-    def search(self, tenant: str, mode: str, category: str, question: int, most: int) -> list[int]:
-        chosen = {"user_id": tenant} | ({"category": category} if category else {})
-        found: dict[str, Any] = self.memory.search(self.place.material.questions[question], top_k=most, filters=chosen)
+    def search(self, tenant: str, mode: str, category: str, question: int, limit: int) -> list[int]:
+        condition = {"user_id": tenant} | ({"category": category} if category else {})
+        text = self.place.material.questions[question]
+        found: dict[str, Any] = self.memory.search(text, top_k=limit, filters=condition)
         return [hit["metadata"]["row"] for hit in found["results"]]
 
 

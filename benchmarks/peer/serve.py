@@ -1,4 +1,4 @@
-"""One peer in a process of its own, told what to do by lines of JSON: the machine and the moment stay comparable.
+"""Run one peer in a process of its own, called by lines of JSON, so that all systems can take turns.
 
 python benchmarks/peer/serve.py chromadb --material DIR --work DIR [--database URL]
 """
@@ -32,7 +32,7 @@ PEERS = {
 
 @dataclass(frozen=True)
 class Place:
-    """Where a peer may keep things, and what it is to keep."""
+    """Where a peer stores its data, and what it is given."""
 
     work: Path
     database: str
@@ -44,19 +44,19 @@ class Peer(Protocol):
     modes: Sequence[str]
 
     def fill(self, tenants: Sequence[str]) -> None:
-        """Have the rows of these tenants, by the fastest way there is."""
+        """Store the rows of these tenants, in the fastest way there is."""
 
     def settle(self) -> None:
-        """Indexes, statistics, compaction: whatever its documentation says to do after many rows."""
+        """Do what its documentation says to do after many rows: indexes, statistics, compaction."""
 
     def add(self, numbers: Sequence[int]) -> None:
-        """Through the call a program would use."""
+        """Store these rows by the call that a program would use."""
 
     def catch_up(self) -> None:
-        """What it leaves for later, before new rows are part of its indexes."""
+        """Do what is left to do before the new rows are in its indexes."""
 
-    def search(self, tenant: str, mode: str, category: str, question: int, most: int) -> list[int]:
-        """The numbers of the rows found, best first; of this category alone, if it is named."""
+    def search(self, tenant: str, mode: str, category: str, question: int, limit: int) -> list[int]:
+        """The numbers of the rows found, best first; only of the category, if one is given."""
 
 
 class Served:
@@ -75,7 +75,7 @@ class Served:
         return {"seconds": timed(self.peer.settle)}
 
     def add(self, first: int, last: int, batch: int, seconds: float) -> dict[str, Any]:
-        """As many as there is time for."""
+        """Add as many of the rows as there is time for."""
         start, added = perf_counter(), first
         while added < last and perf_counter() - start < seconds:
             numbers = range(added, min(added + batch, last))
@@ -85,18 +85,18 @@ class Served:
         self.peer.catch_up()
         return {"added": added - first, "seconds": perf_counter() - start, "saved_seconds": saved}
 
-    def search(self, tenant: str, mode: str, category: str, questions: list[int], most: int) -> dict[str, Any]:
-        taken, found = [], []
+    def search(self, tenant: str, mode: str, category: str, questions: list[int], limit: int) -> dict[str, Any]:
+        milliseconds, found = [], []
         for question in questions:
             start = perf_counter()
-            found.append(self.peer.search(tenant, mode, category, question, most))
-            taken.append((perf_counter() - start) * 1000)
-        return {"ms": taken, "found": found}
+            found.append(self.peer.search(tenant, mode, category, question, limit))
+            milliseconds.append((perf_counter() - start) * 1000)
+        return {"ms": milliseconds, "found": found}
 
 
-def timed(work: Callable[[], None]) -> float:
+def timed(call: Callable[[], None]) -> float:
     start = perf_counter()
-    work()
+    call()
     return perf_counter() - start
 
 
@@ -107,21 +107,21 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--database", default="")
     options = parser.parse_args()
-    # So that whatever a peer has started ends with it.
+    # Exit handlers, which end what the peer has started, then run on SIGTERM too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    # Libraries print to stdout as they like; the answers have a way of their own.
+    # Libraries print to stdout, so answers get a copy of it and stdout becomes stderr.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    module, opening = PEERS[options.peer]
+    module, function = PEERS[options.peer]
     served: Served | None = None
     for line in sys.stdin:
-        asked = json.loads(line)
+        request = json.loads(line)
         try:
             if served is None:
                 material = Material(options.material)
                 place = Place(options.work, options.database, material)
-                served = Served(getattr(importlib.import_module(module), opening)(place), material)
-            answer = getattr(served, asked.pop("do"))(**asked)
+                served = Served(getattr(importlib.import_module(module), function)(place), material)
+            answer = getattr(served, request.pop("method"))(**request)
         except Exception as error:
             traceback.print_exc()
             answer = {"error": f"{type(error).__name__}: {error}"[:300]}
