@@ -78,9 +78,9 @@ class Setting:
 
     def compare(self, names: Sequence[str], material: Path, *, ours: bool = True) -> Comparison:
         comparison, database = Comparison(), self._database(material.name)
-        known = json.loads((material / "material.json").read_text())
-        self.embeddings.load(known["texts"], material / "vectors.f32")
-        self.embeddings.load(known["questions"], material / "questions.f32")
+        stored = json.loads((material / "material.json").read_text())
+        self.embeddings.load(stored["texts"], material / "vectors.f32")
+        self.embeddings.load(stored["questions"], material / "questions.f32")
         if ours:
             comparison.start(OURS, lambda: Ours(self.console, self.server, material, _version(), self.embed))
         for name in names:

@@ -188,8 +188,8 @@ def embed_pending(scope: Scope, *, limit: int | None = None, progress: Progress 
     generation = generation_for(instance, model)
     missing_chunks, done = Missing(instance, generation), 0
     batches = takewhile(lambda _: _wants(instance, model), _batches(missing_chunks, limit))
-    for made in embed_batches(instance, generation, batches):
-        done += made
+    for stored in embed_batches(instance, generation, batches):
+        done += stored
         progress(done)
     if _wants(instance, model) and (done != limit or not missing_chunks.next(1)):
         _finish(scope, generation, model)
@@ -222,8 +222,8 @@ def embed_fresh(scope: Scope) -> int:
     in_use = Instance.objects.filter(id=instance.id, embedding_generation=generation)
     batches = takewhile(lambda _: _is_changing(instance) and in_use.exists(), _batches(missing_chunks, None))
     try:
-        for made in embed_batches(instance, generation, batches):
-            done += made
+        for stored in embed_batches(instance, generation, batches):
+            done += stored
     except Unavailable as unavailable:
         if unavailable.code in PASSING:
             raise

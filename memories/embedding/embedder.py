@@ -89,7 +89,7 @@ def search_model_of(instance: Instance) -> str:
 
 
 def embed_texts(instance: Instance, texts: Sequence[str], *, model: str = "") -> list[Vector]:
-    """One vector for each text, in order, or Unavailable. May take minutes and refuses to run in a transaction.
+    """One vector for each text, in order, or Unavailable. An API may take minutes and is never asked in a transaction.
 
     `model` is one that the instance has used before; without it, the model that the instance wants is used.
     """
