@@ -91,8 +91,8 @@ def list_entries(scope: Scope, filters: AuditFilters, *, limit: int, cursor: str
     rows = matching(scope, filters).defer("memory_ids")
     rows = rows.annotate(memories=Func(F("memory_ids"), function="cardinality", output_field=IntegerField()))
     rows = rows.annotate(first_ids=_First("memory_ids", ids))
-    asked = filters.model_dump(include=set(AuditFilters.model_fields))
-    name = name_of_list("audit", scope.instance.id, asked)
+    values = filters.model_dump(include=set(AuditFilters.model_fields))
+    name = name_of_list("audit", scope.instance.id, values)
     found, following = part_of_list(rows, NEWEST, name, limit=limit, cursor=cursor)
     return Entries([Entry(row, vars(row)["memories"], vars(row)["first_ids"]) for row in found], following)
 

@@ -112,8 +112,8 @@ SELECT id FROM memories_memory m
 WHERE instance_id = %(instance)s AND (owner = %(owner)s OR owner = '' AND (
     source_conversation_id = ANY(%(conversations)s::uuid[])
     OR source_conversation_id IS NULL AND source_message_ids <> '{{}}' AND NOT EXISTS (
-        SELECT FROM unnest(source_message_ids) AS said (id)
-        WHERE NOT EXISTS (SELECT FROM conversations_message o WHERE o.instance_id = %(instance)s AND o.id = said.id
+        SELECT FROM unnest(source_message_ids) AS source (id)
+        WHERE NOT EXISTS (SELECT FROM conversations_message o WHERE o.instance_id = %(instance)s AND o.id = source.id
                                                           AND o.conversation_id = ANY(%(conversations)s::uuid[])))))
 ORDER BY id {lock}
 """
@@ -182,12 +182,12 @@ SELECT id FROM conversations_message
 WHERE instance_id = %(instance)s AND conversation_id = ANY(%(conversations)s::uuid[])
 """
 UNLINK = f"""
-WITH said AS MATERIALIZED ({MESSAGES})
+WITH theirs AS MATERIALIZED ({MESSAGES})
 UPDATE memories_memory m
 SET source_message_ids = ARRAY(SELECT id FROM unnest(m.source_message_ids) WITH ORDINALITY AS source (id, place)
-                               WHERE id NOT IN (SELECT id FROM said) ORDER BY place)
+                               WHERE id NOT IN (SELECT id FROM theirs) ORDER BY place)
 WHERE m.instance_id = %(instance)s AND m.owner <> %(owner)s AND m.source_message_ids <> '{{}}'
-  AND EXISTS (SELECT FROM unnest(m.source_message_ids) AS source (id) JOIN said USING (id))
+  AND EXISTS (SELECT FROM unnest(m.source_message_ids) AS source (id) JOIN theirs USING (id))
 """
 UNLINK_VERSIONS = f"""
 UPDATE memories_memoryversion SET source_message_id = NULL

@@ -54,19 +54,8 @@ def memory_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     totals = count(scope, filters) if not invalid and not searched else Totals({})
     if invalid:
         page: Page[Memory] = Page([], 1, view.size, 0, ORDERS[view.order])
-    elif searched:
-        page = searched.page
     else:
-        page = list_page(
-            scope,
-            filters,
-            number=view.number,
-            size=view.size,
-            total=totals.under(filters),
-            order=view.order,
-            anchor=view.anchor,
-        )
-    if not invalid:
+        page = searched.page if searched else _page(scope, filters, view, totals)
         tell_of_other_page(request, view.number, page.number)
     on_top = [] if searched or invalid else _on_top(scope, filters, view, page)
     others = [memory for memory in page.rows if memory not in on_top]
@@ -135,6 +124,18 @@ def _read_view(request: ConsoleRequest) -> View:
         messages.warning(request, f"The list can be sorted by {', '.join(ORDERS)}.")
         order = "newest"
     return View(number, size, order, request.GET.get("anchor", ""))
+
+
+def _page(scope: Scope, filters: Filters, view: View, totals: Totals) -> Page[Memory]:
+    return list_page(
+        scope,
+        filters,
+        number=view.number,
+        size=view.size,
+        total=totals.under(filters),
+        order=view.order,
+        anchor=view.anchor,
+    )
 
 
 def _on_top(scope: Scope, filters: Filters, view: View, page: Page[Memory]) -> list[Memory]:

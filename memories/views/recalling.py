@@ -145,9 +145,9 @@ class Question:
 @require_GET
 @about_instance
 def playground(request: ConsoleRequest, scope: Scope) -> HttpResponse:
-    asked, problem = _read_request(request.GET)
+    wanted, problem = _read_request(request.GET)
     has_question = bool(request.GET.get("query", "").strip())
-    picture = _tried(scope, asked) if asked and has_question else None
+    picture = _tried(scope, wanted) if wanted and has_question else None
     account = picture.account if picture else None
     context = {
         "picture": picture,
@@ -155,11 +155,11 @@ def playground(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "typed": request.GET.get("query", ""),
         "user_id": request.GET.get("userId", ""),
         "knobs": knobs_for(scope.instance, request.GET, problem),
-        "changes": changes_for(scope.instance, asked) if asked else [],
+        "changes": changes_for(scope.instance, wanted) if wanted else [],
         "problem": in_words(problem),
         "owners": known_owners(scope),
-        "here": _address(scope, request.GET, asked),
-        "kept": _kept(scope, request.GET, asked),
+        "here": _address(scope, request.GET, wanted),
+        "kept": _kept(scope, request.GET, wanted),
         "is_foreign": _is_foreign(scope, request.GET.get("userId", "")),
     }
     if not wants_fragment(request):
@@ -233,7 +233,6 @@ def _picture(
     marks = marks_for(scope, account.query, account.user_id)
 
     def row(line: GivenLine | DroppedLine) -> Row:
-        given = isinstance(line, GivenLine)
         cause, detail = (line.why, "") if isinstance(line, GivenLine) else (line.reason, line.detail)
         memory = memories.get(line.memory_id)
         return Row(
@@ -241,7 +240,7 @@ def _picture(
             memory=memory,
             title=REASONS.get(cause, cause),
             detail=_in_words(detail, memories),
-            has_changed=given and line.memory_id in (changed or ()),
+            has_changed=line.memory_id in (changed or ()),
             mark=marks.get(line.memory_id),
             is_own=memory is not None and memory.instance_id == scope.instance.id,
         )
@@ -299,19 +298,19 @@ def _answered(scope: Scope, account: Account, text: str, answer: Why) -> Questio
     )
 
 
-def _address(scope: Scope, query: QueryDict, asked: RecallRequest | None) -> str:
-    address = _kept(scope, query, asked).copy()
+def _address(scope: Scope, query: QueryDict, wanted: RecallRequest | None) -> str:
+    address = _kept(scope, query, wanted).copy()
     for name in ("memory", "ask"):
         if value := query.get(name, "").strip():
             address[name] = value
     return f"/recall?{address.urlencode()}"
 
 
-def _kept(scope: Scope, query: QueryDict, asked: RecallRequest | None) -> QueryDict:
+def _kept(scope: Scope, query: QueryDict, wanted: RecallRequest | None) -> QueryDict:
     """The parameters of the request, without settings that are the instance's anyway."""
     kept = QueryDict(mutable=True)
     kept["instance"] = scope.instance.slug
-    unchanged = KNOBS.keys() - changed_values(scope.instance, asked).keys() if asked else set()
+    unchanged = KNOBS.keys() - changed_values(scope.instance, wanted).keys() if wanted else set()
     for name in ("query", "userId", *KNOBS):
         if (value := query.get(name, "").strip()) and name not in unchanged:
             kept[name] = value
