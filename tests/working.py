@@ -1,4 +1,4 @@
-"""What the worker does, without the worker: the jobs that wait, one after the other."""
+"""Running queued jobs without the worker process, one after the other."""
 
 import json
 from typing import Any
@@ -13,12 +13,12 @@ from memories.learning.follow_up import TASKS
 
 
 def waiting() -> list[ProcrastinateJob]:
-    """What conversations have set in motion and nobody has begun."""
+    """Queued jobs about conversations."""
     return list(ProcrastinateJob.objects.filter(task_name__in=TASKS.values(), status="todo").order_by("id"))
 
 
 def work(most: int = 20) -> int:
-    """Do what waits until nothing does; how many jobs that were. What should be tried again later is not."""
+    """Run queued jobs until there are none, without retries; return how many."""
     for done in range(most):
         queued = waiting()
         if not queued:
@@ -33,7 +33,7 @@ def work(most: int = 20) -> int:
 
 
 def put_off(number: int) -> None:
-    """What waits is to be tried again in five minutes, as after a few failures."""
+    """Schedule all queued jobs for five minutes from now, as after a few failures."""
     with connection.cursor() as cursor:
         later = "UPDATE procrastinate_jobs SET scheduled_at = now() + interval '5 minutes' WHERE status = 'todo'"
         cursor.execute(later)
@@ -41,7 +41,7 @@ def put_off(number: int) -> None:
 
 
 def what_the_worker_takes() -> dict[str, Any] | None:
-    """The arguments of the next job, as procrastinate chooses it; its lock is held from then on."""
+    """The arguments of the job that procrastinate would fetch next, which then holds its lock."""
     with connection.cursor() as cursor:
         cursor.execute(sql.queries["register_worker"])
         cursor.execute(sql.queries["fetch_job"], {"queues": None, "worker_id": cursor.fetchone()[0]})

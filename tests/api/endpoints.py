@@ -1,4 +1,4 @@
-"""Every endpoint once, with input it accepts: what the tables in test_isolation and test_error_shape go through."""
+"""Every endpoint once, with valid input, for test_isolation and test_error_shape."""
 
 import io
 from collections.abc import Callable

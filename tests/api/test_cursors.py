@@ -1,4 +1,4 @@
-"""The cursors of all lists: good for the list they came from, whatever the limit, and for no other."""
+"""Cursors of all lists: valid for their own list with any limit, and for no other."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from memories.recall.recalling import RecallRequest, recall
 from tests.api.calling import Caller
 from tests.factories import make_conversation, make_key, make_memory, make_pair, make_waiting, scope_of
 
-# Each list, a filter that leaves all that is there, and others that make it another list.
+# Each list, a filter that matches everything, and filters that make it another list.
 LISTS = {
     "memories": ("tag=a&tag=b", ["", "tag=a", "tag=a&tag=b&pinned=false", "tag=a&tag=b&createdAfter=2020-01-01"]),
     "recalls": ("userId=ann", ["", "userId=bob"]),
@@ -21,7 +21,7 @@ LISTS = {
 
 
 def fill(instance: Instance) -> None:
-    """Three of everything."""
+    """Three rows in each list."""
     scope = scope_of(instance)
     for n in range(3):
         memory = make_memory(instance, f"Ann likes tea number {n}", tags=["a", "b"])

@@ -1,4 +1,4 @@
-"""What is written while what it belongs to is being deleted: not found, as a moment later."""
+"""Writing to something that is being deleted at the same time answers 404, as it would a moment later."""
 
 from pathlib import Path
 from typing import Any
@@ -101,7 +101,7 @@ def test_a_conversation_that_is_deleted_while_it_is_opened_again_is_a_new_one(bo
 
 
 def test_what_is_being_written_goes_with_its_instance(bot: Instance) -> None:
-    """Deleting waits for it, and takes it along."""
+    """Deleting waits for the write, and deletes its result too."""
     make_memory(bot, "Tea")
     counts = while_writing(lambda: make_memory(bot, "Milk"), delete_instance, Scope(bot, ADMIN))
     assert counts["memories"] == 2

@@ -101,7 +101,7 @@ def test_a_form(api: Caller, support: Instance) -> None:
 
 
 def test_a_form_with_two_files(api: Caller) -> None:
-    """The last would be imported, and nobody be told that the others were not."""
+    """Otherwise the last one would be imported, and the others dropped silently."""
     files = [SimpleUploadedFile(f"{name}.jsonl", f'{{"content": "{name}"}}'.encode()) for name in ("Tea", "Coffee")]
     answer = Answer(api.client.post(URL, {"file": files}, headers=api.headers))
     assert answer.errors == {"file": ["Send this once."]}
@@ -251,7 +251,7 @@ def test_an_import_waits_for_the_database_as_long_as_that_takes() -> None:
 
 @contextmanager
 def cut_off_before_batch(number: int) -> Iterator[None]:
-    """The database goes away when this batch of an import is about to be stored."""
+    """The database becomes unavailable when this batch is about to be stored."""
     turns = 0
 
     def lose(execute: Any, sql: str, *rest: Any) -> Any:

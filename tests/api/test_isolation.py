@@ -1,4 +1,4 @@
-"""Every endpoint × everybody who should not get in."""
+"""Every endpoint × everybody who must not have access."""
 
 import uuid
 

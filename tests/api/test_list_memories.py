@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from instances.models import Instance
 from memories.models import Memory
 from tests.api.calling import Caller
-from tests.domain.transferring import brought_in, lines
+from tests.domain.transferring import import_text, lines
 from tests.factories import make_conversation, make_memories, make_memory
 
 URL = "/api/v1/memories?instanceId=support-bot"
@@ -103,7 +103,7 @@ def test_filters(filters: str, found: list[str], api: Caller, support: Instance)
     ],
 )
 def test_imported_memories_from_before_1970(filters: str, found: list[str], api: Caller, support: Instance) -> None:
-    brought_in(
+    import_text(
         support,
         lines(
             {"content": "1965", "createdAt": "1965-05-05T12:00:00Z"},

@@ -20,7 +20,7 @@ def add(api: Caller, conversation: Conversation, messages: Any) -> Answer:
     return api.post(f"/api/v1/conversations/{conversation.id}/messages", body)
 
 
-def said(answer: Answer) -> list[str]:
+def contents(answer: Answer) -> list[str]:
     return [message["content"] for message in answer.json["messages"]]
 
 
@@ -37,17 +37,17 @@ def test_get(api: Caller, conversation: Conversation) -> None:
     first = answer.json["messages"][0]
     assert (first["role"], first["content"], first["position"]) == ("user", "Hello", 1)
     assert first["conversationId"] == str(conversation.id)
-    assert said(answer) == ["Hello", "Good morning"]
+    assert contents(answer) == ["Hello", "Good morning"]
 
 
 def test_get_in_parts(api: Caller, support: Instance) -> None:
     texts = [f"Message {number}" for number in range(7)]
     conversation = make_conversation(support, *texts)
-    assert said(api.get(url(conversation, "&limit=2&offset=3"))) == texts[3:5]
+    assert contents(api.get(url(conversation, "&limit=2&offset=3"))) == texts[3:5]
     seen, cursor = [], ""
     while cursor is not None:
         answer = api.get(url(conversation, f"&limit=3&cursor={cursor}"))
-        seen += said(answer)
+        seen += contents(answer)
         cursor = answer.json["nextCursor"]
     assert seen == texts
 
@@ -73,13 +73,13 @@ def test_append(api: Caller, conversation: Conversation) -> None:
     assert [message["position"] for message in answer.json["messages"]] == [3, 4]
     assert answer.json["messages"][0]["createdAt"] == "2026-01-01T09:00:00Z"
     shown = api.get(url(conversation))
-    assert said(shown) == ["Hello", "Good morning", "I want my money back", "Of course"]
+    assert contents(shown) == ["Hello", "Good morning", "I want my money back", "Of course"]
     assert shown.json["conversation"]["messageCount"] == 4
     assert shown.json["conversation"]["lastMessageAt"] == answer.json["messages"][1]["createdAt"]
 
 
 def test_a_conversation_has_no_latest_message_in_the_future(api: Caller, conversation: Conversation) -> None:
-    """Or it would never have gone quiet, and stand before all others."""
+    """Otherwise the conversation would never go quiet, and stay at the top of the list."""
     answer = add(api, conversation, [{"role": "user", "content": "Later", "createdAt": "2999-01-01T00:00:00Z"}])
     assert answer.json["messages"][0]["createdAt"] == "2999-01-01T00:00:00Z"
     conversation.refresh_from_db()
@@ -100,10 +100,10 @@ def test_external_id_makes_it_idempotent(api: Caller, conversation: Conversation
     twice = add(api, conversation, [{"role": "user", "content": "Four", "externalId": "c"}] * 2)
     assert twice.status == 201
     assert twice.json["messages"][0] == twice.json["messages"][1]
-    assert said(api.get(url(conversation))) == ["Hello", "Good morning", "One", "Two", "Three", "Four"]
+    assert contents(api.get(url(conversation))) == ["Hello", "Good morning", "One", "Two", "Three", "Four"]
 
 
-@pytest.mark.parametrize("other", [{"content": "One, they said"}, {"role": "assistant"}])
+@pytest.mark.parametrize("other", [{"content": "One, they contents"}, {"role": "assistant"}])
 def test_an_external_id_that_says_something_else_is_refused(
     other: dict[str, str], api: Caller, conversation: Conversation
 ) -> None:
@@ -115,7 +115,7 @@ def test_an_external_id_that_says_something_else_is_refused(
         assert (answer.status, answer.json["code"]) == (409, "taken")
         reason = f"“{messages[1]['externalId']}” is there already and says something else."
         assert answer.json["errors"] == {"messages.1.externalId": [reason]}
-    assert said(api.get(url(conversation))) == ["Hello", "Good morning", "One"]
+    assert contents(api.get(url(conversation))) == ["Hello", "Good morning", "One"]
 
 
 def test_a_credential_that_was_stored_before_it_was_known_as_one_is_the_same_message(
@@ -134,7 +134,7 @@ def test_a_request_that_is_sent_again_is_known_by_its_dates(api: Caller, convers
     assert add(api, conversation, [ok, ok, secret]).json == first.json
     others = [{**ok, "role": "assistant"}, {**ok, "content": "fine"}, {**ok, "createdAt": "2026-05-12T16:00:00Z"}]
     add(api, conversation, [ok, *others])
-    shown = said(api.get(url(conversation)))
+    shown = contents(api.get(url(conversation)))
     assert shown[2:] == ["ok", "ok", "my password: [redacted password]", "ok", "fine", "ok"]
 
 
@@ -147,7 +147,7 @@ def test_what_is_said_again_without_a_date_or_in_another_conversation_is_another
         add(api, conversation, [undated])
     add(api, make_conversation(support), [dated])
     add(api, conversation, [dated])
-    assert said(api.get(url(conversation)))[2:] == ["Hi", "Hi", "Hi"]
+    assert contents(api.get(url(conversation)))[2:] == ["Hi", "Hi", "Hi"]
 
 
 def test_credentials_are_not_stored(api: Caller, conversation: Conversation) -> None:

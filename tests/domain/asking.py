@@ -1,4 +1,4 @@
-"""Asking an embeddings API that may not answer, and what is said about it then."""
+"""Helpers for tests of an embeddings API that fails."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,9 +1,9 @@
-"""What the state machine knows of each memory, and who may see it: the rules of visibility in plain Python."""
+"""The model of the state machine: memories, permissions and the rules of visibility in plain Python."""
 
 from dataclasses import dataclass
 from uuid import UUID
 
-# Slug, team, organisation: two of one team, one of another team, one of another organisation.
+# Team and organisation by slug: two of one team, one of another team, one of another organisation.
 PLACES = {
     "sales": ("front", "acme"),
     "support": ("front", "acme"),
@@ -14,7 +14,7 @@ PLACES = {
 
 @dataclass(eq=False)
 class Known:
-    """A memory as the model has it. `said` is everything it ever said, the last of it now."""
+    """A memory of the model. `said` has all its texts, with the current one last."""
 
     id: UUID
     place: str
@@ -44,7 +44,7 @@ class Known:
 
 
 class Permissions:
-    """Who may open which instance, and what of others they read there: of the team, of the organisation."""
+    """Who may open which instance, and whether they may read what its team and its organisation share."""
 
     def __init__(self) -> None:
         self.granted = {
@@ -68,7 +68,7 @@ class Permissions:
         return memory.place == place and memory.is_listed and self.reads(name, memory)
 
     def is_given(self, name: str, place: str, memory: Known) -> bool:
-        """Whether another instance shares it with this reader here."""
+        """Whether another instance shares the memory with this reader of `place`."""
         team, org = self.reach(name, place) or (False, False)
         if memory.place == place or not memory.is_listed:
             return False

@@ -1,4 +1,4 @@
-"""What tests look for, and at: what search finds, how far the vectors are, and who waits for whom."""
+"""Helpers of domain tests: searching, embedding, and work in a second connection."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def vectors(instance: Instance) -> int:
 
 
 def in_another_connection(work: Any, *arguments: Any) -> Any:
-    """For threads."""
+    """Run work in a thread, and close its connection afterwards."""
     try:
         return work(*arguments)
     finally:
@@ -49,7 +49,7 @@ def in_another_connection(work: Any, *arguments: Any) -> Any:
 
 
 def while_writing(write: Callable[[], object], work: Callable[..., object], *arguments: Any) -> Any:
-    """Another connection does its work while the transaction of the writer is open, and waits for it to end."""
+    """Run work in another connection while the writer's transaction is open, and until it has to wait for that."""
     with ThreadPoolExecutor(1) as thread:
         with transaction.atomic():
             write()

@@ -1,4 +1,4 @@
-"""What the worker did, is doing, and should do again."""
+"""Listing jobs, retrying failed ones, and failing lost ones."""
 
 from datetime import timedelta
 from io import BytesIO

@@ -1,4 +1,4 @@
-"""Files kept with a memory: named by us, typed by their bytes, gone with the memory."""
+"""Attachments: stored under our own names, typed by their bytes, deleted with the memory."""
 
 import io
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Every write leaves a line in the audit log, and so does a superadmin who looks at somebody's private memory."""
+"""Every write leaves an entry in the audit log, and so does a superadmin who reads somebody's private memory."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Whoever comes second waits, and decides by what the first one has left: nothing is lost or deleted by mistake."""
+"""Two writers at once: the second one waits and decides by what the first one has committed."""
 
 import pytest
 

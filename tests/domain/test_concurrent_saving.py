@@ -19,7 +19,7 @@ WRITERS = 50
 
 
 def save_at_once(bot: Instance, **fields: Any) -> list[str]:
-    """What each of them was told; all begin together."""
+    """Save at the same time from all threads; the event or error code of each."""
     start = Barrier(WRITERS)
 
     def write(n: int) -> str:
@@ -62,7 +62,7 @@ def test_each_supersedes_the_one_before(bot: Instance) -> None:
 
 
 def test_the_same_keys_are_stored_in_the_same_order(bot: Instance) -> None:
-    """Of two lists each would hold a key that the other one is waiting for."""
+    """Otherwise each of two lists would lock a key that the other one waits for."""
     drafts = [MemoryDraft(content=f"Text {key}", key=key) for key in "badc"]
     drafts.insert(2, MemoryDraft(content="Text without", owner="ann"))
     stored = save_many(scope_of(bot), drafts)

@@ -1,4 +1,4 @@
-"""Memories know their place in the conversation they come from, also when many arrive at once."""
+"""Memories are numbered within their conversation, also if many arrive at the same time."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

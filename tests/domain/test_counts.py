@@ -1,4 +1,4 @@
-"""The counters are always what counting the rows would say."""
+"""The counters always agree with the number of rows."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Learning what may be known already: inserted, updated, flagged or merely seen again."""
+"""Learning memories that may be known already: created, updated, flagged or seen again."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("openai")]
 TEA = "Alice Miller prefers strong black tea with fresh lemon every single morning"
 
 
-def hear(bot: Instance, *contents: str, review: Review = Review.APPROVED, **fields: Any) -> list[Outcome]:
+def learn_all(bot: Instance, *contents: str, review: Review = Review.APPROVED, **fields: Any) -> list[Outcome]:
     scope = scope_of(bot)
     drafts = [read(MemoryDraft, {"content": content, "source": "auto", **fields}) for content in contents]
     memories = [build(scope, draft)[0] for draft in drafts]
@@ -39,7 +39,7 @@ def events(outcomes: list[Outcome]) -> list[str]:
 
 
 def test_something_new_is_stored_with_its_vector_at_once(bot: Instance) -> None:
-    (outcome,) = hear(bot, TEA)
+    (outcome,) = learn_all(bot, TEA)
     memory = Memory.objects.get()
     assert (outcome.event, memory.content, memory.embedding, memory.source) == ("created", TEA, "ready", "auto")
     assert Embedding.objects.filter(instance=bot, memory_id=memory.id, live=True).count() == 1
@@ -48,7 +48,7 @@ def test_something_new_is_stored_with_its_vector_at_once(bot: Instance) -> None:
 def test_other_case_spaces_and_full_stop_are_the_same_text(bot: Instance) -> None:
     memory = make_memory(bot, TEA)
     embed_pending(scope_of(bot))
-    assert events(hear(bot, TEA, TEA.lower(), f"  {TEA}. ")) == ["seen"] * 3
+    assert events(learn_all(bot, TEA, TEA.lower(), f"  {TEA}. ")) == ["seen"] * 3
     again = Memory.objects.get()
     assert again.last_seen_at > memory.last_seen_at
     assert (again.updated_at, again.content) == (memory.updated_at, TEA)
@@ -59,7 +59,7 @@ def test_other_words_take_the_place_of_the_old_ones_and_leave_a_version(bot: Ins
     memory = make_memory(bot, TEA, importance=7, tags=["drink"], pinned=True, summary="Tea")
     embed_pending(scope_of(bot))
     better = f"{TEA} now"
-    (outcome,) = hear(bot, better, importance=3)
+    (outcome,) = learn_all(bot, better, importance=3)
     assert outcome.event == "updated"
     assert outcome.known is not None
     assert outcome.known.content == TEA
@@ -84,20 +84,20 @@ def test_a_contradiction_is_kept_beside_it_and_waits_for_a_person(bot: Instance,
     memory = make_memory(bot, TEA)
     embed_pending(scope_of(bot))
     Instance.objects.filter(id=bot.id).update(dedupe_threshold=0.8)
-    (outcome,) = hear(bot, contradiction)
+    (outcome,) = learn_all(bot, contradiction)
     assert outcome.event == "flagged"
     assert kind in outcome.reason
     assert Memory.objects.get(id=memory.id).content == TEA
     other = Memory.objects.get(content=contradiction)
     assert (other.review, other.conflicts_with_id, other.listed) == ("pending", memory.id, False)
-    assert events(hear(bot, contradiction)) == ["seen"], "saying it again makes no third one"
+    assert events(learn_all(bot, contradiction)) == ["seen"], "saying it again makes no third one"
 
 
 def test_an_agreeing_memory_is_preferred_to_a_nearer_contradiction(bot: Instance) -> None:
     make_memory(bot, f"{TEA} at 7")
     make_memory(bot, f"{TEA} at 8")
     embed_pending(scope_of(bot))
-    (outcome,) = hear(bot, f"{TEA} already at 8")
+    (outcome,) = learn_all(bot, f"{TEA} already at 8")
     assert outcome.event == "updated"
     assert sorted(Memory.objects.values_list("content", flat=True)) == [f"{TEA} already at 8", f"{TEA} at 7"]
 
@@ -105,14 +105,14 @@ def test_an_agreeing_memory_is_preferred_to_a_nearer_contradiction(bot: Instance
 def test_what_is_not_near_is_new(bot: Instance) -> None:
     make_memory(bot, TEA)
     embed_pending(scope_of(bot))
-    assert events(hear(bot, "Alice Miller lives in Paris with her two dogs")) == ["created"]
+    assert events(learn_all(bot, "Alice Miller lives in Paris with her two dogs")) == ["created"]
 
 
 def test_the_threshold_is_the_instances(bot: Instance) -> None:
     make_memory(bot, TEA)
     embed_pending(scope_of(bot))
     Instance.objects.filter(id=bot.id).update(dedupe_threshold=0.999)
-    assert events(hear(bot, f"{TEA} now")) == ["created"]
+    assert events(learn_all(bot, f"{TEA} now")) == ["created"]
 
 
 def test_owners_and_instances_do_not_meet(bot: Instance) -> None:
@@ -120,8 +120,8 @@ def test_owners_and_instances_do_not_meet(bot: Instance) -> None:
     make_memory(bot, TEA, owner="bob")
     make_memory(make_instance(), TEA, owner="alice")
     embed_pending(scope_of(bot))
-    assert events(hear(bot, TEA, owner="alice")) == ["created"]
-    assert events(hear(bot, TEA, f"{TEA} now", owner="alice")) == ["seen", "updated"]
+    assert events(learn_all(bot, TEA, owner="alice")) == ["created"]
+    assert events(learn_all(bot, TEA, f"{TEA} now", owner="alice")) == ["seen", "updated"]
     assert Memory.objects.filter(instance=bot, content=TEA).count() == 2
 
 
@@ -131,27 +131,29 @@ def test_superseded_expired_and_told_ones_are_not_compared(bot: Instance) -> Non
     make_memory(bot, TEA, role="historical")
     make_memory(bot, TEA, expiresAt="2020-01-01T00:00:00Z")
     embed_pending(scope_of(bot))
-    assert events(hear(bot, f"{TEA} now")) == ["created"]
+    assert events(learn_all(bot, f"{TEA} now")) == ["created"]
 
 
 def test_twins_in_one_answer_are_one(bot: Instance) -> None:
-    assert events(hear(bot, TEA, f"{TEA} now")) == ["created", "updated"]
+    assert events(learn_all(bot, TEA, f"{TEA} now")) == ["created", "updated"]
     assert Memory.objects.count() == 1
 
 
 def test_what_must_be_reviewed_does_not_replace_what_was_approved(bot: Instance) -> None:
     memory = make_memory(bot, TEA)
     embed_pending(scope_of(bot))
-    (outcome,) = hear(bot, f"{TEA} now", review=Review.PENDING)
+    (outcome,) = learn_all(bot, f"{TEA} now", review=Review.PENDING)
     assert (outcome.event, outcome.memory.conflicts_with_id) == ("flagged", memory.id)
-    assert events(hear(bot, f"{TEA} now again", review=Review.PENDING)) == ["updated"], "the one that waits may change"
+    assert events(learn_all(bot, f"{TEA} now again", review=Review.PENDING)) == ["updated"], (
+        "the one that waits may change"
+    )
 
 
 def test_without_vectors_words_decide(bot: Instance, openai: OpenAIServer, settings: Any) -> None:
     settings.OPENAI_API_KEY = ""
     make_memory(bot, TEA)
-    assert events(hear(bot, TEA, f"{TEA} now", f"{TEA} at 7")) == ["seen", "updated", "flagged"]
-    assert events(hear(bot, "Alice Miller lives in Paris")) == ["created"]
+    assert events(learn_all(bot, TEA, f"{TEA} now", f"{TEA} at 7")) == ["seen", "updated", "flagged"]
+    assert events(learn_all(bot, "Alice Miller lives in Paris")) == ["created"]
     assert MemoryVersion.objects.get().similarity is None
     assert set(Memory.objects.values_list("embedding", flat=True)) == {"pending"}
 
@@ -160,27 +162,27 @@ def test_an_embedder_that_fails_is_no_reason_to_forget(bot: Instance, openai: Op
     make_memory(bot, TEA)
     embed_pending(scope_of(bot))
     openai.fail("unauthorized")
-    assert events(hear(bot, f"{TEA} now", "Bob plays chess")) == ["updated", "created"]
+    assert events(learn_all(bot, f"{TEA} now", "Bob plays chess")) == ["updated", "created"]
 
 
 def test_while_the_model_changes_words_decide(bot: Instance, settings: Any) -> None:
     make_memory(bot, TEA)
     embed_pending(scope_of(bot))
     settings.EMBEDDING_MODEL = "text-embedding-3-large"
-    assert events(hear(bot, f"{TEA} now")) == ["updated"]
+    assert events(learn_all(bot, f"{TEA} now")) == ["updated"]
     assert Memory.objects.get().embedding == "pending"
 
 
 def test_the_offline_embedder_works_too(openai: OpenAIServer) -> None:
     offline = make_instance(embedder="offline")
-    assert events(hear(offline, TEA, f"{TEA} now")) == ["created", "updated"]
+    assert events(learn_all(offline, TEA, f"{TEA} now")) == ["created", "updated"]
 
 
 @pytest.mark.django_db(transaction=True)
 def test_workers_side_by_side_make_no_twins(bot: Instance) -> None:
     def one(number: int) -> list[str]:
         try:
-            return events(hear(bot, TEA, f"Bob {number % 2} plays chess on Sundays with his old friends"))
+            return events(learn_all(bot, TEA, f"Bob {number % 2} plays chess on Sundays with his old friends"))
         finally:
             connections.close_all()
 
@@ -202,4 +204,4 @@ def test_what_was_deleted_meanwhile_is_learnt_anew(bot: Instance, monkeypatch: p
         return found
 
     monkeypatch.setattr(deduplication, "_nearest", find_and_lose)
-    assert events(hear(bot, f"{TEA} now")) == ["created"]
+    assert events(learn_all(bot, f"{TEA} now")) == ["created"]

@@ -1,4 +1,4 @@
-"""What keeps a newer text from taking the place of an older one."""
+"""Differences that keep a newer text from replacing an older one."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The workbench: putting pairs together, and deciding about them."""
+"""Duplicates: grouping pairs, and deciding about them."""
 
 from itertools import combinations
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""One event for each time a conversation goes quiet."""
+"""Episodes: one event each time a conversation goes quiet."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -28,14 +28,14 @@ def episodes() -> list[Memory]:
 
 
 def rest(conversation: Conversation, minutes: int = 60) -> None:
-    """As if nothing had been said or had arrived for a while."""
+    """Date the conversation and its messages back, so that it counts as quiet."""
     then = timezone.now() - timedelta(minutes=minutes)
     Conversation.objects.filter(pk=conversation.pk).update(last_message_at=then)
     for message in Message.objects.filter(conversation_id=conversation.id).order_by("position"):
         Message.objects.filter(pk=message.pk).update(id=uuid7_at(then), created_at=then)
 
 
-def told(instance: Instance) -> list[Memory]:
+def tell(instance: Instance) -> list[Memory]:
     work()
     jobs.tell_episodes(0)
     work()
@@ -44,9 +44,9 @@ def told(instance: Instance) -> list[Memory]:
 
 def test_a_conversation_that_has_gone_quiet_is_told(bot: Instance, openai: OpenAIServer) -> None:
     conversation = make_conversation(bot, "My parcel is lost", "I sent a new one", userId="dora", channel="email")
-    assert told(bot) == [], "it is not quiet yet"
+    assert tell(bot) == [], "it is not quiet yet"
     rest(conversation)
-    (episode,) = told(bot)
+    (episode,) = tell(bot)
     assert (episode.category, episode.role, episode.source) == ("event", "historical", "auto")
     assert (episode.owner, episode.channel, episode.source_conversation_id) == ("dora", "email", conversation.id)
     assert episode.content == "2 messages, the last one: I sent a new one"
@@ -57,7 +57,7 @@ def test_a_conversation_that_has_gone_quiet_is_told(bot: Instance, openai: OpenA
 
 def test_time_range_filters_find_it(bot: Instance) -> None:
     rest(make_conversation(bot, "My parcel is lost", "I sent a new one"), minutes=60 * 24)
-    (episode,) = told(bot)
+    (episode,) = tell(bot)
     yesterday = timezone.now() - timedelta(days=1, hours=1)
     filters = Filters(occurred_after=yesterday, occurred_before=yesterday + timedelta(hours=2))
     assert [memory.id for memory in matching(scope_of(bot), filters)] == [episode.id]
@@ -66,13 +66,13 @@ def test_time_range_filters_find_it(bot: Instance) -> None:
 def test_once_for_each_quiet_time(bot: Instance, openai: OpenAIServer) -> None:
     conversation = make_conversation(bot, "My parcel is lost", "I sent a new one")
     rest(conversation)
-    assert len(told(bot)) == 1
-    assert len(told(bot)) == 1
+    assert len(tell(bot)) == 1
+    assert len(tell(bot)) == 1
     drafts = [read(MessageDraft, {"role": role, "content": role}) for role in ("user", "assistant")]
     add_messages(scope_of(bot), conversation.id, drafts)
-    assert len(told(bot)) == 1
+    assert len(tell(bot)) == 1
     rest(conversation)
-    assert [episode.content for episode in told(bot)] == [
+    assert [episode.content for episode in tell(bot)] == [
         "2 messages, the last one: I sent a new one",
         "2 messages, the last one: assistant",
     ]
@@ -92,7 +92,7 @@ def test_two_jobs_for_the_same_time_tell_it_once(bot: Instance) -> None:
 def test_how_long_quiet_lasts_is_a_setting(bot: Instance) -> None:
     Instance.objects.filter(id=bot.id).update(quiet_minutes=120)
     rest(make_conversation(bot, "My parcel is lost", "I sent a new one"))
-    assert told(bot) == []
+    assert tell(bot) == []
 
 
 def test_closing_tells_it_at_once(bot: Instance) -> None:
@@ -100,7 +100,7 @@ def test_closing_tells_it_at_once(bot: Instance) -> None:
     assert close(scope_of(bot), conversation.id).closed_at
     work()
     assert len(episodes()) == 1
-    assert len(told(bot)) == 1
+    assert len(tell(bot)) == 1
 
 
 def test_what_is_imported_has_not_gone_quiet_while_it_arrives(bot: Instance) -> None:
@@ -111,14 +111,14 @@ def test_what_is_imported_has_not_gone_quiet_while_it_arrives(bot: Instance) -> 
     ]
     add_messages(scope_of(bot), conversation.id, drafts)
     Conversation.objects.filter(pk=conversation.pk).update(last_message_at=long_ago)
-    assert told(bot) == []
+    assert tell(bot) == []
 
 
 def test_no_story_no_memory(bot: Instance) -> None:
     rest(make_conversation(bot, "Hello?"))
-    assert told(bot) == []
+    assert tell(bot) == []
     assert Conversation.objects.get().told_through == 1
-    assert told(bot) == []
+    assert tell(bot) == []
     assert Job.objects.filter(kind="tell-episode").count() == 1
 
 
@@ -127,18 +127,18 @@ def test_an_answer_that_cannot_be_used_is_not_asked_for_every_minute(bot: Instan
     rest(conversation)
     work()
     openai.script("no", "no")
-    assert told(bot) == []
-    assert told(bot) == []
+    assert tell(bot) == []
+    assert tell(bot) == []
     assert [job.state for job in Job.objects.filter(kind="tell-episode")] == ["failed"]
 
 
 def test_without_a_language_model_or_with_memory_off_nothing_is_told(bot: Instance, settings: Any) -> None:
     off = make_instance(memory_enabled=False)
     rest(make_conversation(off, "My parcel is lost", "I sent a new one"))
-    assert told(bot) == []
+    assert tell(bot) == []
     settings.OPENAI_API_KEY = ""
     rest(make_conversation(bot, "My parcel is lost", "I sent a new one"))
-    assert told(bot) == []
+    assert tell(bot) == []
 
 
 @pytest.mark.django_db(transaction=True)
@@ -155,5 +155,5 @@ def test_whoever_is_forgotten_meanwhile_is_not_told_of(bot: Instance, openai: Op
 def test_it_waits_for_review_like_any_other(bot: Instance) -> None:
     Instance.objects.filter(id=bot.id).update(auto_approve_importance=8)
     rest(make_conversation(bot, "My parcel is lost", "I sent a new one"))
-    (episode,) = told(bot)
+    (episode,) = tell(bot)
     assert episode.review == "pending"

@@ -1,4 +1,4 @@
-"""From the instant it expires, a memory is nowhere to be read, and soon after it is purged."""
+"""From the moment it expires, a memory cannot be read anywhere, and it is purged soon after."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -35,7 +35,7 @@ MARK = "qzvxkwb"
 
 
 class World:
-    """One memory that expires, and one that does not."""
+    """An instance with one memory that expires and one that does not."""
 
     def __init__(self) -> None:
         self.bot: Instance = make_instance("support-bot", embedder="offline")

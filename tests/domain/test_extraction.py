@@ -39,7 +39,7 @@ def say(conversation: Conversation, *messages: tuple[str, str]) -> list[Message]
 
 
 def shown(openai: OpenAIServer) -> list[list[tuple[str, bool]]]:
-    """The texts of each question, and whether they were marked as new."""
+    """The messages of each request, and whether they were marked as new."""
     materials = [json.loads(body["messages"][1]["content"]) for body in openai.chats()]
     return [[(message["text"], message["new"]) for message in material["messages"]] for material in materials]
 

@@ -1,4 +1,4 @@
-"""Forgetting a person: everything of theirs, nothing of anybody else's, and a proof."""
+"""Forgetting a person: everything of theirs is deleted, and nothing of others."""
 
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,7 @@ def make_recall(instance: Instance, **fields: Any) -> Recall:
 
 
 def fill(bot: Instance, media: Path) -> None:
-    """Something of each kind of hers."""
+    """Data of every kind that belongs to Alice."""
     talk = make_conversation(bot, "My cat is Tom", "Noted", userId=ALICE, externalId=f"chat-{ALICE}")
     message = Message.objects.filter(instance=bot, conversation_id=talk.id).first()
     assert message
@@ -110,7 +110,7 @@ def test_nothing_of_anybody_else_goes(bot: Instance, media: Path) -> None:
     theirs = [make_memory(other, owner=ALICE), make_memory(bot, owner="bob"), make_memory(bot)]
     alices, bobs = make_conversation(bot, "Hi", userId=ALICE), make_conversation(bot, "Ho", userId="bob")
     said = {message.conversation_id: str(message.id) for message in Message.objects.filter(instance=bot)}
-    # Learnt from Alice, but Bob's; and learnt from both, and nobody's.
+    # One learnt from Alice that belongs to Bob, and one learnt from both that has no owner.
     theirs += [
         make_memory(bot, owner="bob", sourceConversationId=str(alices.id)),
         make_memory(bot, sourceMessageIds=[said[alices.id], said[bobs.id]]),

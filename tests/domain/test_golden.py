@@ -1,4 +1,4 @@
-"""Golden queries: known answers, and how good each way to recall is on them."""
+"""Golden queries: marking expected memories, and measuring recall on them."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier

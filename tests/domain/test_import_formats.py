@@ -1,4 +1,4 @@
-"""The files an import reads: tables, lists and JSON as others write them, and what nobody can read."""
+"""The file formats of imports: tables, lists and JSON of other systems, and files that cannot be read."""
 
 import io
 import json
@@ -12,25 +12,25 @@ from memories.transfer.formats.detecting import Format
 from memories.transfer.formats.reading import rows_of
 from memoryconsole.errors import Invalid
 from memoryconsole.ids import uuid7
-from tests.domain.transferring import as_seen, brought_in, contents, lines, told
+from tests.domain.transferring import contents, counts, exported_rows, import_text, lines
 from tests.factories import make_instance, make_memory
 
 pytestmark = pytest.mark.django_db
 
 
-# As others write them
+# Formats of other systems
 
 
 def test_a_table_by_hand(bot: Instance) -> None:
     text = '\ufeffcontent,category,tags,importance\r\n"Alice, who\nlikes tea",fact,"tea, alice",7\r\nBob,,,\r\n'
-    assert told(brought_in(bot, text)) == {"rows": 2, "created": 2}
+    assert counts(import_text(bot, text)) == {"rows": 2, "created": 2}
     alice = Memory.objects.get(category="fact")
     assert (alice.content, alice.tags, alice.importance) == ("Alice, who\nlikes tea", ["tea", "alice"], 7)
 
 
 @pytest.mark.parametrize("tag", ["2024", "true", "null", '"q"', "1.5"])
 def test_a_tag_that_is_json_is_a_tag(bot: Instance, tag: str) -> None:
-    assert told(brought_in(bot, f"content;tags\nTea;{tag}\n", "csv")) == {"rows": 1, "created": 1}
+    assert counts(import_text(bot, f"content;tags\nTea;{tag}\n", "csv")) == {"rows": 1, "created": 1}
     assert Memory.objects.get().tags == [tag.strip('"')]
 
 
@@ -46,8 +46,8 @@ def test_a_tag_that_is_json_is_a_tag(bot: Instance, tag: str) -> None:
 )
 @pytest.mark.parametrize("format", [None, "csv"])
 def test_tables_as_spreadsheets_write_them(bot: Instance, text: str, format: Format | None) -> None:
-    report = brought_in(bot, text, format)
-    assert (report.format, told(report)) == ("csv", {"rows": 1, "created": 1})
+    report = import_text(bot, text, format)
+    assert (report.format, counts(report)) == ("csv", {"rows": 1, "created": 1})
     memory = Memory.objects.get()
     assert (memory.content, memory.category, memory.tags) == ("Tea, green", "fact", ["a", "b"])
 
@@ -65,8 +65,8 @@ def test_tables_as_spreadsheets_write_them(bot: Instance, text: str, format: For
 )
 def test_a_table_of_something_else_is_no_list_of_memories(bot: Instance, text: str) -> None:
     with pytest.raises(Invalid, match=r"Known columns: id, key, content, .* choose the format chatgpt"):
-        brought_in(bot, text)
-    assert brought_in(bot, text, "chatgpt").created == 2
+        import_text(bot, text)
+    assert import_text(bot, text, "chatgpt").created == 2
 
 
 @pytest.mark.parametrize(
@@ -83,18 +83,18 @@ def test_a_table_of_something_else_is_no_list_of_memories(bot: Instance, text: s
     ],
 )
 def test_prose_is_no_table(bot: Instance, text: str) -> None:
-    report = brought_in(bot, text)
-    assert (report.format, told(report)) == ("chatgpt", {"rows": 2, "created": 2})
+    report = import_text(bot, text)
+    assert (report.format, counts(report)) == ("chatgpt", {"rows": 2, "created": 2})
 
 
 def test_tables_that_are_none(bot: Instance) -> None:
     with pytest.raises(Invalid, match="one of them is content"):
-        brought_in(bot, "a,b\n1,2\n", "csv")
+        import_text(bot, "a,b\n1,2\n", "csv")
     with pytest.raises(Invalid, match="Unknown columns: colour"):
-        brought_in(bot, "content,colour\n1,2\n", "csv")
+        import_text(bot, "content,colour\n1,2\n", "csv")
     with pytest.raises(Invalid, match="Unknown columns: one without a name"):
-        brought_in(bot, "content;\n1;\n")
-    report = brought_in(bot, 'content,owner\na\nb,c,d\n"e,f\n', "csv")
+        import_text(bot, "content;\n1;\n")
+    report = import_text(bot, 'content,owner\na\nb,c,d\n"e,f\n', "csv")
     assert [problem["line"] for problem in report.problems] == [2, 3, 4]
 
 
@@ -154,7 +154,7 @@ MEM0: dict[str, list[Any]] = {
 )
 def test_mem0(bot: Instance, text: str) -> None:
     for created in (2, 0):
-        assert brought_in(bot, text).created == created
+        assert import_text(bot, text).created == created
     work = Memory.objects.get(category="fact")
     assert (work.content, work.owner, work.source, work.tags) == ("Dev works at Acme", "dev", "mem0", ["work"])
     assert (work.evidence, work.created_at.isoformat()) == ({"team": "core"}, "2025-01-02T11:04:05+00:00")
@@ -174,7 +174,7 @@ def test_mem0(bot: Instance, text: str) -> None:
     ],
 )
 def test_chatgpt(bot: Instance, text: str) -> None:
-    assert brought_in(bot, text).created == 2
+    assert import_text(bot, text).created == 2
     assert contents(bot) == ["Likes tea", "Works at Acme"]
     assert set(Memory.objects.values_list("source", flat=True)) == {"chatgpt"}
 
@@ -199,13 +199,13 @@ def test_a_list_that_breaks_off() -> None:
 
 def test_the_api_s_own_list(bot: Instance) -> None:
     make_memory(bot, "Tea", category="preference", importance=9)
-    text = json.dumps({"total": 1, "memories": as_seen(bot)})
+    text = json.dumps({"total": 1, "memories": exported_rows(bot)})
     other = make_instance()
-    brought_in(other, text)
-    assert as_seen(other) == as_seen(bot)
+    import_text(other, text)
+    assert exported_rows(other) == exported_rows(bot)
 
 
-# What nobody can read
+# Files and rows that cannot be read
 
 
 @pytest.mark.parametrize(
@@ -219,24 +219,24 @@ def test_the_api_s_own_list(bot: Instance) -> None:
 )
 @pytest.mark.parametrize("format", [None, "chatgpt"])
 def test_lists_in_a_list_are_no_memories(bot: Instance, text: str, format: Format | None) -> None:
-    report = brought_in(bot, text, format)
-    assert told(report) == {"rows": 2, "invalid": 2}
+    report = import_text(bot, text, format)
+    assert counts(report) == {"rows": 2, "invalid": 2}
     assert [problem["line"] for problem in report.problems] == [1, 2]
     assert report.problems[0]["errors"] == {"row": ["This is not an object."]}
 
 
 def test_one_list_in_a_list_is_no_memory(bot: Instance) -> None:
-    assert told(brought_in(bot, "[[1, 2]]\n")) == {"rows": 1, "invalid": 1}
+    assert counts(import_text(bot, "[[1, 2]]\n")) == {"rows": 1, "invalid": 1}
 
 
 def test_lines_that_begin_with_brackets_are_a_list(bot: Instance) -> None:
-    assert brought_in(bot, "[[Alice]] likes tea\n[[2025]] Bob likes coffee\n").created == 2
-    assert brought_in(make_instance(), "[[2025]] Bob likes coffee\n[[Alice]], likes tea\n").created == 2
+    assert import_text(bot, "[[Alice]] likes tea\n[[2025]] Bob likes coffee\n").created == 2
+    assert import_text(make_instance(), "[[2025]] Bob likes coffee\n[[Alice]], likes tea\n").created == 2
 
 
 def test_tasks_with_a_box_to_tick_are_a_list(bot: Instance) -> None:
-    assert brought_in(bot, "[ ] Call Alice\n[x] Send the invoice\n").created == 2
-    assert brought_in(bot, "[ ]\n").rows == 0
+    assert import_text(bot, "[ ] Call Alice\n[x] Send the invoice\n").created == 2
+    assert import_text(bot, "[ ]\n").rows == 0
 
 
 def nested(levels: int) -> str:
@@ -246,8 +246,8 @@ def nested(levels: int) -> str:
 @pytest.mark.parametrize("column", ["evidence", "tags", "sourceMessageIds"])
 @pytest.mark.parametrize("cell", ["[" * 100_000, nested(50_000)])
 def test_a_cell_that_is_nested_too_deeply(bot: Instance, column: str, cell: str) -> None:
-    report = brought_in(bot, f"content,{column}\nbad,{cell}\ngood,\n")
-    assert told(report) == {"rows": 2, "created": 1, "invalid": 1}
+    report = import_text(bot, f"content,{column}\nbad,{cell}\ngood,\n")
+    assert counts(report) == {"rows": 2, "created": 1, "invalid": 1}
     (problem,) = report.problems
     assert problem["line"] == 2
     assert all(field.startswith(column) for field in problem["errors"])
@@ -259,8 +259,8 @@ def test_a_cell_that_is_nested_too_deeply(bot: Instance, column: str, cell: str)
 def test_a_first_line_that_is_nested_too_deeply(bot: Instance, field: str, levels: int) -> None:
     bad = f'{{"id": "x", "{field}": {nested(levels)}}}'
     old = {"content": "old", "status": "superseded", "supersededById": str(uuid7())}
-    report = brought_in(bot, f"{bad}\n{lines(old)}", None if levels > 1_000 else "jsonl")
-    assert told(report) == {"rows": 2, "created": 1, "invalid": 1}
+    report = import_text(bot, f"{bad}\n{lines(old)}", None if levels > 1_000 else "jsonl")
+    assert counts(report) == {"rows": 2, "created": 1, "invalid": 1}
     assert report.problems[0]["line"] == 1
 
 
@@ -270,8 +270,8 @@ def test_a_first_line_that_is_nested_too_deeply(bot: Instance, field: str, level
 def test_mem0_that_is_nested_too_deeply(bot: Instance, around: str, field: str, levels: int) -> None:
     value = nested(levels) if field != "metadata" else '{"a]\\"": ' * levels + "1" + "}" * levels
     text = around.format(f'{{"memory": "bad", "{field}": {value}}}', '{"memory": "good"}')
-    report = brought_in(bot, text, "mem0")
-    assert told(report) == {"rows": 2, "created": 1, "invalid": 1}
+    report = import_text(bot, text, "mem0")
+    assert counts(report) == {"rows": 2, "created": 1, "invalid": 1}
     assert report.problems[0]["line"] == 1
     assert contents(bot) == ["good"]
 
@@ -286,19 +286,19 @@ def test_mem0_that_is_nested_too_deeply(bot: Instance, around: str, field: str, 
 )
 @pytest.mark.parametrize("around", ["{}\n{}\n", "[{}, {}]"])
 def test_half_of_a_surrogate_pair(bot: Instance, around: str, row: str) -> None:
-    report = brought_in(bot, around.format(row, '{"content": "\\ud83c\\udf75", "category": "fact"}'))
-    assert told(report) == {"rows": 2, "created": 1, "invalid": 1}
+    report = import_text(bot, around.format(row, '{"content": "\\ud83c\\udf75", "category": "fact"}'))
+    assert counts(report) == {"rows": 2, "created": 1, "invalid": 1}
     assert report.problems[0]["errors"] == {"row": ["This has half of a surrogate pair, which is no text."]}
     assert contents(bot) == ["🍵"]
 
 
 def test_an_id_of_a_time_that_never_comes(bot: Instance) -> None:
     id = "ffffffff-ffff-7fff-bfff-ffffffffffff"
-    report = brought_in(bot, lines({"content": "x", "id": id, "createdAt": "2020-01-01T00:00:00Z"}))
-    assert told(report) == {"rows": 1, "created": 1}
+    report = import_text(bot, lines({"content": "x", "id": id, "createdAt": "2020-01-01T00:00:00Z"}))
+    assert counts(report) == {"rows": 1, "created": 1}
     assert str(Memory.objects.get().id) != id
 
 
 def test_bytes_that_are_no_text(bot: Instance) -> None:
-    report = brought_in(bot, b'{"content": "a"}\n{"content": "\xff"}\n{"content": "b"}', "jsonl")
-    assert told(report) == {"rows": 3, "created": 2, "invalid": 1}
+    report = import_text(bot, b'{"content": "a"}\n{"content": "\xff"}\n{"content": "b"}', "jsonl")
+    assert counts(report) == {"rows": 3, "created": 2, "invalid": 1}

@@ -1,4 +1,4 @@
-"""Export and import: nothing is lost on the way, nothing comes twice, and every problem has a line."""
+"""Export and import: nothing is lost, nothing is imported twice, and every problem has a line."""
 
 import csv
 import io
@@ -31,7 +31,7 @@ from memories.vocabulary import Category, Role
 from memoryconsole.errors import NotAllowed
 from memoryconsole.ids import uuid7
 from memoryconsole.inputs import is_visible
-from tests.domain.transferring import EVERYTHING, as_seen, brought_in, contents, exported, lines, told
+from tests.domain.transferring import EVERYTHING, contents, counts, exported, exported_rows, import_text, lines
 from tests.factories import make_conversation, make_instance, make_memory, scope_of
 
 pytestmark = pytest.mark.django_db
@@ -42,7 +42,7 @@ def other() -> Instance:
     return make_instance("sales-bot")
 
 
-# There and back again
+# Export and import of the same data
 
 
 def full_life(bot: Instance) -> None:
@@ -88,16 +88,16 @@ def searchable(instance: Instance) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("format", ["jsonl", "csv"])
 def test_there_and_back_again(bot: Instance, other: Instance, format: str) -> None:
     full_life(bot)
-    report = brought_in(other, exported(bot, format=format))
-    assert told(report) == {"rows": 5, "created": 5}
-    before, after = as_seen(bot), as_seen(other)
+    report = import_text(other, exported(bot, format=format))
+    assert counts(report) == {"rows": 5, "created": 5}
+    before, after = exported_rows(bot), exported_rows(other)
     assert report.dropped_links == 1
     before[0]["sourceConversationId"] = None
     if format == "csv":
         del before[0]["versions"]
     assert after == before
-    assert told(brought_in(other, exported(bot, format=format))) == {"rows": 5, "existing": 5}
-    assert told(brought_in(bot, exported(bot, format=format))) == {"rows": 5, "existing": 5}
+    assert counts(import_text(other, exported(bot, format=format))) == {"rows": 5, "existing": 5}
+    assert counts(import_text(bot, exported(bot, format=format))) == {"rows": 5, "existing": 5}
 
 
 def test_sources_that_are_here_stay(bot: Instance) -> None:
@@ -105,17 +105,17 @@ def test_sources_that_are_here_stay(bot: Instance) -> None:
     make_memory(bot, "One", sourceConversationId=str(conversation.id))
     make_memory(bot, "Two", sourceConversationId=str(conversation.id))
     text = exported(bot)
-    before = as_seen(bot)
+    before = exported_rows(bot)
     Memory.objects.all().delete()
-    assert brought_in(bot, text).dropped_links == 0
-    assert as_seen(bot) == before
+    assert import_text(bot, text).dropped_links == 0
+    assert exported_rows(bot) == before
     positions = dict(Memory.objects.values_list("content", "conversation_position"))
     assert positions == {"One": 1, "Two": 2}
 
 
 def test_earlier_texts_are_found_again(bot: Instance, other: Instance) -> None:
     full_life(bot)
-    brought_in(other, exported(bot))
+    import_text(other, exported(bot))
     assert MemoryVersion.objects.filter(instance=other).count() == 2
     found = search(scope_of(other), "herbal tea", EVERYTHING, mode="keyword").hits
     assert [(hit.memory.content, hit.version.number) for hit in found if hit.version] == [("Alice likes green tea", 1)]
@@ -132,14 +132,14 @@ def test_vectors_come_along_when_the_model_is_the_same() -> None:
     jobs.embed_memories(str(bot.id))
     text = exported(scope_of(bot).instance, vectors=True)
     assert '"vectors"' not in exported(scope_of(bot).instance)
-    brought_in(same, text)
+    import_text(same, text)
     rows = Embedding.objects.filter(instance=same).values_list("vector", flat=True)
     originals = Embedding.objects.filter(instance=bot).values_list("vector", flat=True)
     assert sorted(map(str, rows)) == sorted(map(str, originals))
     assert set(Memory.objects.filter(instance=same).values_list("embedding", flat=True)) == {"ready"}
     assert scope_of(same).instance.embedding_model == scope_of(bot).instance.embedding_model
     assert search(scope_of(same), "tea", Filters()).mode == "hybrid"
-    brought_in(without, text)
+    import_text(without, text)
     assert not Embedding.objects.filter(instance=without).exists()
     assert set(Memory.objects.filter(instance=without).values_list("embedding", flat=True)) == {"pending"}
 
@@ -174,13 +174,13 @@ def test_whatever_is_remembered_comes_back_row_by_row(
     memories = [make_memory(bot, **draft) for draft in drafts]
     for text in edits:
         change(scope_of(bot), memories[0].id, MemoryChanges(content=text))
-    report = brought_in(other, exported(bot, format=format))
-    assert told(report) == {"rows": len(drafts), "created": len(drafts)}
-    before, after = as_seen(bot), as_seen(other)
+    report = import_text(other, exported(bot, format=format))
+    assert counts(report) == {"rows": len(drafts), "created": len(drafts)}
+    before, after = exported_rows(bot), exported_rows(other)
     if format == "csv":
         before = [{name: value for name, value in row.items() if name != "versions"} for row in before]
     assert after == before
-    assert told(brought_in(other, exported(bot, format=format))) == {"rows": len(drafts), "existing": len(drafts)}
+    assert counts(import_text(other, exported(bot, format=format))) == {"rows": len(drafts), "existing": len(drafts)}
 
 
 @given(TEXT, TEXT)
@@ -192,7 +192,7 @@ def test_no_cell_is_a_formula_and_none_is_changed(content: str, tag: str) -> Non
     assert (read.get("content", ""), read["tags"]) == (content, [tag])
 
 
-# Who may take what out
+# Who may export what
 
 
 def test_only_what_the_reader_may_read(bot: Instance, other: Instance) -> None:
@@ -215,7 +215,7 @@ def test_filters_narrow_and_the_log_keeps_who_took_what(bot: Instance) -> None:
     assert (entry.actor, entry.detail) == ("shell server", {"format": "jsonl", "filters": ["tag"]})
 
 
-# What is there already
+# Rows that exist already
 
 
 def test_by_key_and_by_content(bot: Instance) -> None:
@@ -230,11 +230,11 @@ def test_by_key_and_by_content(bot: Instance) -> None:
         {"content": "New"},
     )
     for _ in range(2):
-        report = brought_in(bot, rows)
+        report = import_text(bot, rows)
         assert report.problems == [
             {"line": 3, "errors": {"key": ["Another memory has this key, and says something else."]}}
         ]
-    assert told(report) == {"rows": 6, "existing": 5, "invalid": 1}
+    assert counts(report) == {"rows": 6, "existing": 5, "invalid": 1}
     assert contents(bot) == ["Alice likes tea", "New", "Ten seats", "Twelve seats"]
 
 
@@ -242,8 +242,8 @@ def test_over_batches(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importing, "BATCH", 2)
     rows = lines(*({"content": f"Memory {n % 4}"} for n in range(9)))
     seen: list[int] = []
-    report = brought_in(bot, rows, progress=lambda report, position: seen.append(position))
-    assert told(report) == {"rows": 9, "created": 4, "existing": 5}
+    report = import_text(bot, rows, progress=lambda report, position: seen.append(position))
+    assert counts(report) == {"rows": 9, "created": 4, "existing": 5}
     assert seen[-1] == len(rows)
     assert len(seen) == 5
 
@@ -252,7 +252,7 @@ def test_what_is_private_to_others_is_no_secret_to_find_out(bot: Instance) -> No
     make_memory(bot, "Bob's secret", visibility="private", owner="bob")
     alice = Scope(bot, Actor(kind="user", name="alice"))
     row = lines({"content": "Bob's secret", "owner": "bob"})
-    assert told(import_file(alice, io.BytesIO(row.encode()))) == {"rows": 1, "created": 1}
+    assert counts(import_file(alice, io.BytesIO(row.encode()))) == {"rows": 1, "created": 1}
 
 
 def test_ids_that_are_not_ours_are_made_anew(bot: Instance) -> None:
@@ -261,7 +261,7 @@ def test_ids_that_are_not_ours_are_made_anew(bot: Instance) -> None:
         {"content": "a", "id": "123e4567-e89b-42d3-a456-426614174000"},
         {"content": "b", "id": wrong, "createdAt": "2020-01-01T00:00:00Z"},
     )
-    brought_in(bot, rows)
+    import_text(bot, rows)
     ids = {str(id) for id in Memory.objects.values_list("id", flat=True)}
     assert wrong not in ids
     assert all(id[14] == "7" for id in ids)
@@ -280,10 +280,10 @@ def test_ids_that_are_not_ours_are_made_anew(bot: Instance) -> None:
 def test_what_is_known_is_looked_up_even_in_an_instance_without_statistics(
     bot: Instance, other: Instance, statement: str, index: str
 ) -> None:
-    brought_in(bot, lines(*({"content": f"Memory {n}", "key": f"key {n}"} for n in range(300))))
+    import_text(bot, lines(*({"content": f"Memory {n}", "key": f"key {n}"} for n in range(300))))
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE memories_memory")
-    brought_in(other, lines(*({"content": f"Memory {n}", "key": f"key {n}"} for n in range(300))))
+    import_text(other, lines(*({"content": f"Memory {n}", "key": f"key {n}"} for n in range(300))))
     named = {"instance": other.id, "ids": [uuid7()], "keys": ["key 1"], "owners": [""], "hashes": [b"x"]}
     named |= {"reader": None, "started": timezone.now()}
     plan = "\n".join(line for (line,) in known.select("EXPLAIN " + statement, named))
@@ -295,8 +295,8 @@ def test_the_batches_of_a_file_of_long_rows_are_small(bot: Instance, monkeypatch
     monkeypatch.setattr(importing, "BATCH_BYTES", 5_000)
     seen: list[tuple[int, int]] = []
     rows = lines(*({"content": f"{n} " + "x" * 2_000} for n in range(10)))
-    report = brought_in(bot, rows, progress=lambda report, position: seen.append((report.created, position)))
-    assert told(report) == {"rows": 10, "created": 10}
+    report = import_text(bot, rows, progress=lambda report, position: seen.append((report.created, position)))
+    assert counts(report) == {"rows": 10, "created": 10}
     assert [created for created, _ in seen] == [3, 6, 9, 10]
     assert seen[-1][1] == len(rows)
 
@@ -314,13 +314,13 @@ def test_a_file_that_cannot_be_stored_is_not_read_to_its_end(bot: Instance, monk
     assert contents(bot) == [], "a batch is stored together with the report that counts it"
 
 
-# A dry run, and what is wrong
+# Dry runs and problems
 
 
 def test_a_dry_run_stores_nothing(bot: Instance) -> None:
     rows = lines({"content": "a"}, {"content": ""}, {"content": "b", "importance": 99})
-    report = brought_in(bot, rows, dry_run=True)
-    assert told(report) == {"rows": 3, "created": 1, "invalid": 2}
+    report = import_text(bot, rows, dry_run=True)
+    assert counts(report) == {"rows": 3, "created": 1, "invalid": 2}
     assert not Memory.objects.exists()
     assert not AuditEntry.objects.filter(action="imported").exists()
 
@@ -334,7 +334,7 @@ EARLIER = {
     "writtenAt": "2026-01-01",
     "replacedAt": "2026-01-02",
 }
-# The database would refuse these, and with them all rows around.
+# The database would refuse these, and with them the whole batch.
 OF_ANOTHER_HASH = json.dumps({"content": "x", "vectors": {"model": "m", "byText": {"z" * 64: "A" * 4096}}})
 WITH_A_LONG_KEY = json.dumps({"content": "x", "versions": [{**EARLIER, "key": f"{'x' * 180} password=123456"}]})
 
@@ -358,8 +358,8 @@ WITH_A_LONG_KEY = json.dumps({"content": "x", "versions": [{**EARLIER, "key": f"
     ],
 )
 def test_problems_by_line(bot: Instance, row: str, errors: dict[str, list[str]] | None) -> None:
-    report = brought_in(bot, f'{{"content": "good"}}\n\n{row}\n{{"content": "also good"}}\n', "jsonl")
-    assert told(report) == {"rows": 3, "created": 2, "invalid": 1}
+    report = import_text(bot, f'{{"content": "good"}}\n\n{row}\n{{"content": "also good"}}\n', "jsonl")
+    assert counts(report) == {"rows": 3, "created": 2, "invalid": 1}
     (problem,) = report.problems
     assert problem["line"] == 3
     assert errors is None or problem["errors"] == errors
@@ -367,7 +367,7 @@ def test_problems_by_line(bot: Instance, row: str, errors: dict[str, list[str]] 
 
 def test_only_the_first_problems_are_kept(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memories.transfer.report.PROBLEMS_SHOWN", 3)
-    report = brought_in(bot, "{\n" * 10, "jsonl")
+    report = import_text(bot, "{\n" * 10, "jsonl")
     assert (report.invalid, [problem["line"] for problem in report.problems]) == (10, [1, 2, 3])
 
 
@@ -376,7 +376,7 @@ def test_credentials_are_replaced_and_expired_ones_left_out(bot: Instance) -> No
         {"content": "password: hunter22", "versions": []},
         {"content": "Gone", "expiresAt": (datetime.now(UTC) - timedelta(days=1)).isoformat()},
     )
-    report = brought_in(bot, rows)
+    report = import_text(bot, rows)
     assert (report.redacted, report.left_out) == (1, 1)
     assert "hunter22" not in str(contents(bot))
 
@@ -385,7 +385,7 @@ def test_credentials_are_replaced_in_earlier_versions(bot: Instance) -> None:
     secret = "password: hunter22"
     said = dict.fromkeys(("key", "content", "summary", "reason"), secret)
     version = {**EARLIER, **said, "tags": [secret], "evidence": {secret: secret}}
-    brought_in(bot, lines({"content": "It was changed", "versions": [version]}))
+    import_text(bot, lines({"content": "It was changed", "versions": [version]}))
     (kept,) = MemoryVersion.objects.filter(instance=bot).values()
     assert "hunter22" not in str(kept)
     assert kept["tags"] == ["password: [redacted password]"]
@@ -396,15 +396,15 @@ def test_what_has_expired_here_and_is_not_purged_yet_is_not_there_already(bot: I
     make_memory(bot, "Ann lives in Bern")
     Memory.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     rows = lines({"content": "Ann likes tea", "key": "drink"}, {"content": "Ann lives in Bern"})
-    assert told(brought_in(bot, rows, dry_run=True)) == {"rows": 2, "created": 2}
-    assert told(brought_in(bot, rows)) == {"rows": 2, "created": 2}
+    assert counts(import_text(bot, rows, dry_run=True)) == {"rows": 2, "created": 2}
+    assert counts(import_text(bot, rows)) == {"rows": 2, "created": 2}
     jobs.purge_all_expired(timestamp=0)
     assert contents(bot) == ["Ann likes tea", "Ann lives in Bern"]
 
 
 def test_an_empty_file(bot: Instance) -> None:
     for empty in ("", "\n\n", "[]", "content\n"):
-        assert told(brought_in(bot, empty)) == {}
+        assert counts(import_text(bot, empty)) == {}
 
 
 def test_who_may_only_read(bot: Instance) -> None:

@@ -1,4 +1,4 @@
-"""The index: what a memory is cut into, and what becomes of the pieces when it changes, is replaced or is deleted."""
+"""Chunks: how a memory is split, and what happens to its chunks when it is changed, superseded or deleted."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -53,7 +53,7 @@ def long_text(paragraphs: int = 6) -> str:
     return "\n\n".join(f"Chapter {n}. " + "Bears sleep all winter long. " * 20 for n in range(paragraphs)).strip()
 
 
-# What a memory is cut into
+# Splitting a memory into chunks
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ WAYS: dict[str, Callable[[Instance, list[UUID]], object]] = {
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("way", WAYS)
 def test_pieces_are_held_in_the_order_in_which_vectors_are_stored(way: str) -> None:
-    """Or a change of many and the vectors of the same would each wait for what the other one holds."""
+    """Otherwise a bulk change and the storing of vectors could deadlock."""
     bot = make_instance("support-bot", embedder="offline")
     memories = [make_memory(bot, content) for content in ("Tea", "Milk", "Sugar")]
     correct(memories[0], content="Coffee")
@@ -196,7 +196,7 @@ def test_pieces_are_held_in_the_order_in_which_vectors_are_stored(way: str) -> N
     Instance.objects.filter(pk=bot.pk).update(language="german")
     bot.refresh_from_db()
     first, *others = Chunk.objects.filter(instance=bot).order_by("id").values_list("id", flat=True)
-    # Now it is the last one in the table, and neither the first one by its memory.
+    # An update moves the row, so that now it is the last one in the table.
     Chunk.objects.filter(instance=bot, id=first).update(about="drinks")
 
     def hold(*ids: UUID) -> None:
@@ -216,7 +216,7 @@ def test_other_settings_cut_nothing_again(bot: Instance) -> None:
     assert not ProcrastinateJob.objects.filter(task_name="use_language").exists()
 
 
-# What becomes of the pieces
+# Changing and deleting
 
 
 def test_a_new_text_leaves_the_old_pieces_with_the_version(bot: Instance) -> None:
@@ -325,7 +325,7 @@ def test_an_instance_goes_with_its_index(bot: Instance) -> None:
 
 
 def test_new_words_are_soon_where_search_finds_them_at_once(bot: Instance) -> None:
-    """Every search reads the list of new words to its end, those of other instances included: it stays short."""
+    """Every search reads the whole pending list of the GIN index, so it has to stay short."""
     drafts = [read(MemoryDraft, {"content": f"Customer {n} called about order {n * 7}"}) for n in range(500)]
     for _ in range(6):
         save_many(scope_of(bot), drafts)

@@ -1,4 +1,4 @@
-"""Asking the language model: the right question to the right place, and every failure in words."""
+"""Asking the language model: requests, retries, and every failure as a message."""
 
 from datetime import UTC, datetime
 from typing import Any

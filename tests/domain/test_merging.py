@@ -1,4 +1,4 @@
-"""One memory out of two."""
+"""Merging two memories."""
 
 from datetime import timedelta
 from io import BytesIO

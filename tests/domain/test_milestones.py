@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def scope(monkeypatch: pytest.MonkeyPatch) -> Scope:
-    """A list that counts as long at 100 rows, with a milestone every 10."""
+    """Lists count as long from 100 rows on, with a milestone every 10."""
     monkeypatch.setattr(milestones, "STEP", 10)
     monkeypatch.setattr(milestones, "WORTH_MARKING", 100)
     monkeypatch.setattr("memories.jobs.WORTH_MARKING", 100)

@@ -1,7 +1,7 @@
-"""After a deletion, of whatever kind, the text is nowhere: no table, no column, no queued work, no file, no statistics.
+"""After any kind of deletion, the text is gone from all tables, queued jobs, files and statistics.
 
-A word that exists nowhere else is written into everything a memory can say. Then every column of every table of the
-database is searched for it, and every file of the storage.
+A word that exists nowhere else is written into all texts of a memory. Then every column of every table of the database
+is searched for it, and every file of the storage.
 """
 
 import io
@@ -60,7 +60,7 @@ def rows(statement: str, *parameters: object) -> list[tuple[Any, ...]]:
 
 
 def places(mark: str = MARK) -> list[str]:
-    """Where the word stands: every row as text has all its columns, but bytes in hexadecimal."""
+    """Where the word is found. A row as text contains all its columns, but binary ones in hexadecimal."""
     found = [table for (table,) in rows(TABLES) if rows(f"SELECT FROM {table} t WHERE t::text ILIKE %s", f"%{mark}%")]
     for table, column in rows(BYTES):
         if rows(f"SELECT FROM {table} WHERE position(%s::bytea IN {column}) > 0", mark.encode()):
@@ -86,7 +86,7 @@ def bot() -> Instance:
 
 @pytest.fixture
 def memory(bot: Instance, media: Path) -> Memory:
-    """One memory that says the word in every way there is; and others that do not."""
+    """A memory that contains the word in every possible place, and others that do not."""
     scope = scope_of(bot)
     make_memories(bot, 3)
     fields = {
@@ -184,7 +184,7 @@ def test_nothing_is_left_of_an_instance(bot: Instance, django_capture_on_commit_
 
 
 def test_free_texts_leave_no_samples_in_the_statistics(bot: Instance, memory: Memory) -> None:
-    """They would outlive a deletion until the next ANALYZE, and the planner has no use for them."""
+    """Samples would survive a deletion until the next ANALYZE, and the planner does not need them."""
     found = [place for place in places() if place.startswith("statistics")]
     texts = (".content", ".summary", ".about", "reason", ".query", ".explanation", ".evidence", ".word")
     assert [place for place in found if place.endswith(texts)] == []

@@ -1,4 +1,4 @@
-"""Every way to a page shows the same rows, whatever the order, the size and the place the link was made."""
+"""Every way to a page shows the same rows, for any order, size and anchor."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

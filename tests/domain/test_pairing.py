@@ -1,4 +1,4 @@
-"""Finding memories that say nearly the same."""
+"""The job that finds pairs of similar memories."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -29,8 +29,8 @@ def bot() -> Instance:
     return make_instance("support-bot", embedder="offline")
 
 
-def look(scope: Scope, threshold: float = THRESHOLD) -> Job:
-    """Ask for it, and do what the worker does."""
+def find_pairs(scope: Scope, threshold: float = THRESHOLD) -> Job:
+    """Request a job, and run it as the worker would."""
     embed_pending(scope)
     job = ask_for_pairs(scope, threshold=threshold)
     queued = ProcrastinateJob.objects.filter(task_name="find_duplicates").latest("id")
@@ -50,7 +50,7 @@ def test_duplicates_and_conflicts(bot: Instance, scope: Scope) -> None:
     make_memory(bot, "Anna keeps two cats and a parrot")
     make_memory(bot, "Refunds above 500 EUR need the approval of a manager")
     make_memory(bot, "Refunds above 200 EUR always need the approval of a manager")
-    job = look(scope)
+    job = find_pairs(scope)
     first, third, fourth = (
         "Refunds above 200 EUR need the approval of a manager",
         "Refunds above 500 EUR need the approval of a manager",
@@ -98,7 +98,7 @@ def test_what_is_not_listed_or_somebody_elses_is_no_pair(bot: Instance, scope: S
     make_memory(make_instance("sales-bot", embedder="offline"), text)
     make_memory(bot, text, key="k")
     make_memory(bot, "Something else altogether", key="k", dedupe="create")
-    look(scope)
+    find_pairs(scope)
     assert found() == set()
 
 
@@ -132,10 +132,10 @@ def test_it_goes_on_where_it_was_left(bot: Instance, scope: Scope, monkeypatch: 
 def test_what_is_not_alike_any_more_is_forgotten(bot: Instance, scope: Scope) -> None:
     make_memory(bot, "Refunds above 200 EUR need the approval of a manager")
     second = make_memory(bot, "Refunds above 200 EUR always need the approval of a manager")
-    look(scope)
+    find_pairs(scope)
     assert len(found()) == 1
     change(scope, second.id, MemoryChanges(content="Anna keeps two cats and a parrot"))
-    look(scope)
+    find_pairs(scope)
     assert found() == set()
     assert not DuplicatePair.objects.exists()
 
@@ -144,15 +144,15 @@ def test_what_was_dismissed_stays_dismissed(bot: Instance, scope: Scope) -> None
     first = make_memory(bot, "Refunds above 200 EUR need the approval of a manager")
     second = make_memory(bot, "Refunds above 200 EUR always need the approval of a manager")
     remember_both(scope, second.id, first.id)
-    look(scope)
-    look(scope)
+    find_pairs(scope)
+    find_pairs(scope)
     assert found() == set()
     assert DuplicatePair.objects.get().state == "dismissed"
 
 
 def test_pairs_go_with_their_memories(bot: Instance, scope: Scope) -> None:
     memories = [make_memory(bot, f"Refunds need the approval of a manager {n}") for n in ("", "now", "today")]
-    look(scope)
+    find_pairs(scope)
     assert DuplicatePair.objects.count() == 3
     delete_memory(scope, memories[0].id)
     assert DuplicatePair.objects.count() == 1

@@ -1,4 +1,4 @@
-"""Which procedures fit what was said: by words, by meaning, and none when none fits."""
+"""Matching procedures by words and by meaning; none if none fits."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def learn(instance: Instance, *known: tuple[str, str]) -> None:
 
 
 def work(instance: Instance) -> None:
-    """What the worker does."""
+    """Embed as the worker does."""
     jobs.embed_memories(str(instance.id))
 
 

@@ -1,4 +1,4 @@
-"""The block of a prompt: never over its budget, one line per entry, and nothing inside can pretend to be the block."""
+"""The prompt block: within its budget, one line per entry, and no text can imitate the block."""
 
 import re
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""What the language model is shown, and what it is never shown."""
+"""What the prompts contain, and what they never contain."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ def test_messages_are_data_with_their_local_time() -> None:
 
 
 def test_messages_from_the_ends_of_the_calendar() -> None:
-    """As programs date what they have no date for."""
+    """A date that programs use for messages without one."""
     first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC) - timedelta(hours=1)
     for zone in ("America/New_York", "Asia/Tokyo"):
         prompt = extraction([Line("user", "Hello", first), Line("user", "Hi", last)], zone=ZoneInfo(zone), limit=7)

@@ -1,4 +1,4 @@
-"""Recall: what an assistant is told before it answers, and what goes first when there is not enough room."""
+"""Recall: what the block contains, and what comes first if there is not enough room."""
 
 from datetime import timedelta
 from typing import Any

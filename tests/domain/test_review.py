@@ -1,4 +1,4 @@
-"""What waits for a person, and what becomes of it."""
+"""The review inbox: approving, merging and rejecting."""
 
 import pytest
 from django.db.models import Sum

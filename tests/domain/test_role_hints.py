@@ -1,4 +1,4 @@
-"""What role a text sounds like."""
+"""Hints about the role that a text sounds like."""
 
 from time import process_time
 

@@ -1,6 +1,6 @@
-"""Whatever happens to memories, in whatever order: a key is held once, no text is lost, none is left, none is leaked.
+"""Random sequences of steps: a key is taken only once, no text is lost, left behind or leaked.
 
-A model in plain Python says beside the database what everybody may see; after every step the two are compared.
+A model in plain Python keeps what everybody may see. After every step it is compared with the database.
 """
 
 import io
@@ -55,7 +55,7 @@ PEOPLE = ("root", "ada", "bob", "key")
 SAYING = "fox"
 FARTHER = ("private", "instance", "team", "org")
 TEXTS = tuple(f"The fox {rest}" for rest in ("drinks oolong", "collects marbles", "paints a lighthouse", "is asleep"))
-# The same steps in every run, told as they were when one fails: making them fewer takes minutes.
+# The same steps in every run, without shrinking them after a failure, which would take minutes.
 BOUNDS = hypothesis_settings(
     max_examples=12,
     stateful_step_count=20,
@@ -66,7 +66,7 @@ BOUNDS = hypothesis_settings(
     suppress_health_check=list(HealthCheck),
 )
 
-# Those who may do more, and where there is more to do, come more often.
+# Those with more permissions, and instances with more memories, are drawn more often.
 who = st.sampled_from([*PEOPLE, "root", "key", "root"])
 place = st.sampled_from(["sales", "sales", *PLACES])
 pick = st.integers(0, 11)
@@ -90,7 +90,7 @@ class Remembering(RuleBasedStateMachine):
         self.transaction = transaction.atomic()
         self.transaction.__enter__()
         self.known: list[Known] = []
-        # What the last step did, and for whom that may matter.
+        # The memories that the last step changed, and the people whose view it may have changed.
         self.touched: list[Known] = []
         self.concerned: tuple[str, ...] = PEOPLE
         self.may = Permissions()
@@ -121,7 +121,7 @@ class Remembering(RuleBasedStateMachine):
             self.transaction.__exit__(None, None, None)
 
     def scope(self, name: str, place: str) -> Scope | None:
-        """The instance as this person opens it; None, after seeing that it stays closed, when they may not."""
+        """The scope of this person; None if they may not open the instance, which is checked as well."""
         with expecting(None if self.may.opens(name, place) else NotFound):
             return open_instance(self.actors[name], place)
         return None
@@ -133,7 +133,7 @@ class Remembering(RuleBasedStateMachine):
                     yield name, slug, scope
 
     def change(self, name: str, memory: Known, write: Callable[[Scope], object], wrong: type[Problem] | None) -> bool:
-        """Whether this person could do that to the memory: what they cannot read is not there for them."""
+        """Whether this person can find the memory; one that they may not read does not exist for them."""
         scope = self.scope(name, memory.place)
         if scope is None:
             return False
@@ -178,7 +178,7 @@ class Remembering(RuleBasedStateMachine):
 
     @rule(target=memories, name=who, memory=memories, text=text, dedupe=dedupe, visibility=visibility)
     def save_again(self, name: str, memory: Known, text: str, dedupe: str, visibility: str) -> MultipleResults[Known]:
-        """Under the same key: supersede it, correct it or be refused."""
+        """Save under the same key: the memory is superseded or updated, or it is refused."""
         return self.save(name, memory.place, text, "general", memory.key, memory.owner, visibility, dedupe)
 
     def _saved(
@@ -250,7 +250,7 @@ class Remembering(RuleBasedStateMachine):
             self._is_used_again(memory)
 
     def _is_used_again(self, memory: Known) -> None:
-        """Without its key, if another one has that by now."""
+        """The memory loses its key if another one has it now."""
         if self.holder(memory.place, memory.owner, memory.key) not in (None, memory):
             memory.key = ""
         memory.active = True
@@ -301,7 +301,7 @@ class Remembering(RuleBasedStateMachine):
 
     @rule(memory=memories)
     def doubt(self, memory: Known) -> None:
-        """As extraction does when a person has to look at it first."""
+        """As extraction leaves it if a person has to review it."""
         if memory.active:
             Memory.objects.filter(id=memory.id).update(review="pending")
             memory.waiting = True
@@ -334,7 +334,7 @@ class Remembering(RuleBasedStateMachine):
 
     @rule(name=who, place=place, mode=st.sampled_from(["keyword", "vector", "hybrid"]))
     def look_back(self, name: str, place: str, mode: Any) -> None:
-        """Also at what is superseded and at earlier texts, by words or by meaning."""
+        """By words or by meaning, also superseded memories and earlier texts."""
         scope = self.scope(name, place)
         if scope is not None:
             mine = {each.id for each in self.known if each.place == place and self.may.reads(name, each)}

@@ -1,4 +1,4 @@
-"""A summary stays with the text it is of: recall gives it in the place of that text."""
+"""A summary belongs to one text, because recall uses it in place of that text."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def memory(bot: Instance) -> Memory:
 
 
 def summaries(memory: Memory) -> list[str]:
-    """From the first version to what it has now."""
+    """All summaries, from the first version to the current one."""
     memory.refresh_from_db()
     kept = MemoryVersion.objects.filter(memory_id=memory.id).order_by("number")
     return [*kept.values_list("summary", flat=True), memory.summary]

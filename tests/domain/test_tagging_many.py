@@ -1,4 +1,4 @@
-"""The same tag for many memories, or from many."""
+"""Adding a tag to many memories, or removing it."""
 
 import pytest
 from django.db import connection

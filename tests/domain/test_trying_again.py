@@ -1,4 +1,4 @@
-"""Work on a conversation that failed is tried again when somebody wants it, at once."""
+"""Retrying a failed job about a conversation."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def failed(bot: Instance, openai: OpenAIServer) -> Job:
 
 
 def say_more(job: Job) -> Job:
-    """What is said next queues the same work again."""
+    """A new message queues the same job again."""
     conversation = Conversation.objects.get(id=job.conversation_id)
     draft = read(MessageDraft, {"role": "assistant", "content": "Anything else?"})
     add_messages(scope_of(job.instance), conversation.id, [draft])

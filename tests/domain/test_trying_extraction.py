@@ -1,4 +1,4 @@
-"""What would be learnt is found out by learning it, and nothing of that stays."""
+"""Trying extraction: it shows what would be learnt, and stores nothing."""
 
 import pytest
 

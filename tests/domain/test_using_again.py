@@ -1,4 +1,4 @@
-"""A superseded memory is used again: as if it had never been superseded, but without its key if that is taken."""
+"""Making a superseded memory active again: with everything it had, but without its key if that is taken."""
 
 from datetime import timedelta
 
@@ -26,7 +26,7 @@ def bot() -> Instance:
 
 
 def superseded(bot: Instance) -> Memory:
-    """By a merge, after it said something else."""
+    """A memory with a version that was superseded by a merge."""
     kept, other = make_memory(bot, "Honey is sweet"), make_memory(bot, "Bears are brown")
     embed(bot)
     change(scope_of(bot), other.id, MemoryChanges(content="Bears sleep all winter"))

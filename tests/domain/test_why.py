@@ -1,4 +1,4 @@
-"""Why a memory was not recalled: for every cause there is, the answer names it."""
+"""Why a memory was recalled or not: each cause is named."""
 
 from datetime import timedelta
 from typing import Any
@@ -44,7 +44,7 @@ def explain(instance: Instance, recall_id: UUID, memory: Memory) -> Why:
 
 
 def reference(instance: Instance, content: str, **fields: Any) -> Memory:
-    """Of a role that is only recalled when it is found."""
+    """A memory with a role that is only recalled if it is found."""
     return make_memory(instance, content, role="reference", **fields)
 
 

@@ -1,4 +1,4 @@
-"""The last messages in full, and a rolling summary of those before."""
+"""Working memory: the last messages in full, and a running summary of those before."""
 
 from typing import Any
 

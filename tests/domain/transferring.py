@@ -1,4 +1,4 @@
-"""What tests bring into an instance by a file and take out of it, and what came of it."""
+"""Helpers for tests of import and export."""
 
 import io
 import json
@@ -20,7 +20,7 @@ def exported(instance: Instance, filters: Filters = EVERYTHING, format: Any = "j
     return "".join(export(scope_of(instance), filters, format, **options))
 
 
-def brought_in(instance: Instance, text: str | bytes, format: Format | None = None, **options: Any) -> Report:
+def import_text(instance: Instance, text: str | bytes, format: Format | None = None, **options: Any) -> Report:
     raw = text.encode() if isinstance(text, str) else text
     return import_file(scope_of(instance), io.BytesIO(raw), format, **options)
 
@@ -33,10 +33,10 @@ def contents(instance: Instance) -> list[str]:
     return sorted(Memory.objects.filter(instance=instance).values_list("content", flat=True))
 
 
-def told(report: Report) -> dict[str, int]:
+def counts(report: Report) -> dict[str, int]:
     counts = {name: getattr(report, name) for name in ("rows", "created", "existing", "left_out", "invalid")}
     return {name: n for name, n in counts.items() if n}
 
 
-def as_seen(instance: Instance) -> list[dict[str, Any]]:
+def exported_rows(instance: Instance) -> list[dict[str, Any]]:
     return [json.loads(line) for line in exported(instance).splitlines()]

@@ -25,7 +25,7 @@ def log(client: Client, **parameters: object) -> str:
     return response.content.decode()
 
 
-def asked(page: str) -> list[str]:
+def queries(page: str) -> list[str]:
     return re.findall(r'<td class="wide"><a [^>]*>(.*?)</a>', page)
 
 
@@ -33,7 +33,7 @@ def test_newest_first_and_only_of_this_instance(alice, support, sales):
     for n in range(3):
         recalled(support, f"Question {n}")
     recalled(sales, "A secret question")
-    assert asked(log(alice)) == ["Question 2", "Question 1", "Question 0"]
+    assert queries(log(alice)) == ["Question 2", "Question 1", "Question 0"]
 
 
 def test_it_is_paged(alice, support, monkeypatch):
@@ -42,14 +42,14 @@ def test_it_is_paged(alice, support, monkeypatch):
         recalled(support, f"Question {n}")
     page, seen = log(alice), []
     while True:
-        seen += asked(page)
+        seen += queries(page)
         older = re.search(r'href="(\?[^"]*after=[^"]*)" rel="next"', page)
         if not older:
             break
         page = alice.get("/recall/log" + older[1].replace("&amp;", "&")).content.decode()
     assert seen == [f"Question {n}" for n in (4, 3, 2, 1, 0)]
     assert "Newest" in page
-    assert asked(log(alice, after="nonsense"))[0] == "Question 4"
+    assert queries(log(alice, after="nonsense"))[0] == "Question 4"
 
 
 def test_filters(alice, support):
@@ -59,10 +59,10 @@ def test_filters(alice, support):
     recalled(support, "Whose shoes?", user_id="bob")
     make_memory(support, "Parking is free", role="reference")
     recalled(support, "parking")
-    assert asked(log(alice, conversationId=talk.id)) == ["Which shoes?"]
+    assert queries(log(alice, conversationId=talk.id)) == ["Which shoes?"]
     assert "A talk about shoes" in log(alice)
-    assert asked(log(alice, userId="bob")) == ["Whose shoes?"]
-    assert asked(log(alice, memoryId=memory.id)) == ["Whose shoes?", "Which shoes?"]
+    assert queries(log(alice, userId="bob")) == ["Whose shoes?"]
+    assert queries(log(alice, memoryId=memory.id)) == ["Whose shoes?", "Which shoes?"]
     assert "No recall matches" in log(alice, userId="nobody")
     assert "This is the whole log." in log(alice, conversationId="nonsense")
 
