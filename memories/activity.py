@@ -141,7 +141,7 @@ def fail_lost(scope: Scope) -> int:
     rows = Job.objects.filter(instance=scope.instance, kind__in=TASKS, state__in=Job.UNFINISHED)
     begun = Coalesce("started_at", "created_at")
     rows = rows.alias(begun=begun).filter(begun__lt=timezone.now() - GRACE).exclude(id__in=alive)
-    imports = uploads.give_up(scope, rows.filter(kind=uploads.KIND))
+    imports = uploads.fail_lost(scope, rows.filter(kind=uploads.KIND))
     rest = rows.exclude(kind=uploads.KIND)
     return imports + rest.update(state=Job.State.FAILED, error=LOST, finished_at=timezone.now())
 

@@ -48,13 +48,13 @@ def note_private_reads(scope: Scope, memories: Iterable[Memory]) -> None:
     private = [m.id for m in memories if m.visibility == Visibility.PRIVATE and m.owner != actor.name]
     if not private:
         return
-    seen = _just_seen(scope)
+    seen = _recently_read(scope)
     new = [id for id in dict.fromkeys(private) if id not in seen]
     if new:
         record(scope, READ_PRIVATE, new)
 
 
-def _just_seen(scope: Scope) -> set[UUID]:
+def _recently_read(scope: Scope) -> set[UUID]:
     rows = AuditEntry.objects.filter(
         instance=scope.instance,
         action=READ_PRIVATE,

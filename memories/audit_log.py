@@ -20,7 +20,7 @@ from memories.draft import Name
 from memories.filters import NotEmpty
 from memories.models import AuditEntry
 from memories.paging import Order, name_of_list, part_of_list
-from memories.transfer.formats.table import harmless
+from memories.transfer.formats.table import escaped_formula
 from memoryconsole.connections import release_connection
 from memoryconsole.ids import first_id_at
 from memoryconsole.inputs import Input, Moment, Text
@@ -61,7 +61,7 @@ class Entries:
     next_cursor: str | None
 
 
-def _naming(scope: Scope, memory_id: UUID) -> RawSQL:
+def _about_memory(scope: Scope, memory_id: UUID) -> RawSQL:
     """As a subquery, so that the index of memory ids is used: the planner overestimates the matches and would scan."""
     return RawSQL(
         "id = ANY(ARRAY(SELECT id FROM memories_auditentry WHERE instance_id = %s AND memory_ids @> %s::uuid[]))",
@@ -77,7 +77,7 @@ def matching(scope: Scope, filters: AuditFilters) -> QuerySet[AuditEntry]:
     if filters.action is not None:
         rows = rows.filter(action=filters.action)
     if filters.memory_id is not None:
-        rows = rows.filter(_naming(scope, filters.memory_id))
+        rows = rows.filter(_about_memory(scope, filters.memory_id))
     # Ids sort by creation time.
     if filters.created_after is not None:
         rows = rows.filter(id__gte=first_id_at(filters.created_after))
@@ -120,7 +120,7 @@ SELECT {column} FROM found WHERE {column} IS NOT NULL LIMIT {choices}
 """
 
 
-def known(scope: Scope, column: Literal["actor", "action"]) -> list[str]:
+def known_values(scope: Scope, column: Literal["actor", "action"]) -> list[str]:
     """The actors or actions that occur in this instance's log."""
     with connection.cursor() as cursor:
         cursor.execute(DISTINCT.format(column=column, choices=CHOICES), {"instance": scope.instance.id})
@@ -154,7 +154,7 @@ def _csv_lines(entry: AuditEntry) -> str:
 
 def _csv_text(rows: list[list[str]]) -> str:
     text = io.StringIO()
-    csv.writer(text).writerows([[harmless(cell) for cell in row] for row in rows])
+    csv.writer(text).writerows([[escaped_formula(cell) for cell in row] for row in rows])
     return text.getvalue()
 
 

@@ -46,7 +46,7 @@ def _tidy_tags(tags: list[str]) -> list[str]:
     return list(dict.fromkeys(tag for tag in tags if tag))
 
 
-def _storable(evidence: dict[str, Any]) -> dict[str, Any]:
+def _check_storable(evidence: dict[str, Any]) -> dict[str, Any]:
     """Refuse what PostgreSQL cannot store as JSON or what other JSON parsers cannot read."""
     for text in _texts_in(evidence, depth=0):
         no_nul(text)
@@ -110,7 +110,7 @@ Importance = Annotated[Number, Field(ge=1, le=10)]
 Confidence = Annotated[Fraction, Field(ge=0, le=1, allow_inf_nan=False)]
 Source = Annotated[Text, StringConstraints(min_length=1, max_length=32)]
 Evidence = Annotated[
-    dict[str, Any], Field(max_length=MAX_EVIDENCE), AfterValidator(_storable), AfterValidator(tidy_evidence)
+    dict[str, Any], Field(max_length=MAX_EVIDENCE), AfterValidator(_check_storable), AfterValidator(tidy_evidence)
 ]
 Key = Annotated[Name, AfterValidator(check_key), AfterValidator(_no_credential)]
 CategoryWord = Annotated[Category, BeforeValidator(_category, json_schema_input_type=str)]

@@ -29,7 +29,7 @@ def _not_empty(value: object) -> object:
     return value
 
 
-def _several(value: object) -> object:
+def _as_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
@@ -47,7 +47,7 @@ class Filters(Input):
     category: Annotated[CategoryWord | None, NotEmpty] = None
     role: Annotated[RoleWord | None, NotEmpty] = None
     tag: Annotated[
-        list[Annotated[Tag, NotEmpty]], BeforeValidator(_several), NotEmpty, Field(min_length=1, max_length=10)
+        list[Annotated[Tag, NotEmpty]], BeforeValidator(_as_list), NotEmpty, Field(min_length=1, max_length=10)
     ] = []
     source: Annotated[Label | None, NotEmpty] = None
     owner: Annotated[Name | None, NotEmpty] = None

@@ -20,14 +20,14 @@ from conversations.models import Conversation
 from memories import audit
 from memories.deletion import erase, parts_of
 from memories.models import AuditEntry
-from memories.traces import mentioning, owned_by, refresh_statistics
+from memories.traces import count_mentions, count_owned, refresh_statistics
 from memoryconsole.errors import Conflict, NotAllowed
 from memoryconsole.inputs import Input, Text
 
 FORGOTTEN = "forgotten"
 
 
-class Somebody(Input):
+class Owner(Input):
     owner: Annotated[Text, StringConstraints(min_length=1, max_length=200)]
 
 
@@ -63,7 +63,7 @@ class Forgotten:
 def preview(scope: Scope, owner: str) -> Counts:
     """Count what `forget` would delete."""
     require_reach(scope)
-    return _counts(scope, owner, *_found(scope, owner))
+    return _counts(scope, owner, *_rows_of(scope, owner))
 
 
 def forget(scope: Scope, owner: str, *, expected: dict[str, int] | None = None) -> Forgotten:
@@ -74,7 +74,7 @@ def forget(scope: Scope, owner: str, *, expected: dict[str, int] | None = None) 
     scope.require_write()
     require_reach(scope)
     with transaction.atomic():
-        conversations, memories = _found(scope, owner, lock=True)
+        conversations, memories = _rows_of(scope, owner, lock=True)
         counts = _counts(scope, owner, conversations, memories)
         _check(counts, expected or {})
         _unlink(scope, owner, conversations)
@@ -85,7 +85,7 @@ def forget(scope: Scope, owner: str, *, expected: dict[str, int] | None = None) 
             audit.record(scope, FORGOTTEN, memories, owner=fingerprint(scope, owner), **asdict(counts))
     if not counts.is_nothing:
         refresh_statistics()
-    return Forgotten(counts, sum(owned_by(scope, owner).values()), mentioning(scope, owner))
+    return Forgotten(counts, sum(count_owned(scope, owner).values()), count_mentions(scope, owner))
 
 
 def forgotten_at(scope: Scope, owner: str) -> datetime | None:
@@ -119,12 +119,12 @@ ORDER BY id {lock}
 """
 
 
-def _found(scope: Scope, owner: str, *, lock: bool = False) -> tuple[list[UUID], list[UUID]]:
+def _rows_of(scope: Scope, owner: str, *, lock: bool = False) -> tuple[list[UUID], list[UUID]]:
     """The conversations and memories to delete."""
     rows = Conversation.objects.filter(instance=scope.instance, owner=owner).order_by("id")
     conversations = list((rows.select_for_update() if lock else rows).values_list("id", flat=True))
     with connection.cursor() as cursor:
-        cursor.execute(MEMORIES.format(lock="FOR UPDATE" if lock else ""), _named(scope, owner, conversations))
+        cursor.execute(MEMORIES.format(lock="FOR UPDATE" if lock else ""), _parameters(scope, owner, conversations))
         return conversations, [id for (id,) in cursor.fetchall()]
 
 
@@ -160,7 +160,7 @@ SELECT (SELECT count(*) FROM conversations_message
 def _counts(scope: Scope, owner: str, conversations: Sequence[UUID], memories: Sequence[UUID]) -> Counts:
     parts = parts_of(scope, memories)
     with connection.cursor() as cursor:
-        cursor.execute(COUNTS, _named(scope, owner, conversations))
+        cursor.execute(COUNTS, _parameters(scope, owner, conversations))
         messages, recalls, golden, jobs = cursor.fetchone()
     return Counts(
         memories=parts.deleted,
@@ -201,21 +201,21 @@ WHERE instance_id = %(instance)s AND who = %(owner)s AND NOT starts_with(lower(c
 
 def _unlink(scope: Scope, owner: str, conversations: Sequence[UUID]) -> None:
     """Before the conversations and memories are deleted: remove everything that refers to the owner or to them."""
-    named = _named(scope, owner, conversations)
+    parameters = _parameters(scope, owner, conversations)
     with connection.cursor() as cursor:
         for what in (RECALLS, GOLDEN, JOBS, QUEUED):
-            cursor.execute(f"DELETE {what}", named)
+            cursor.execute(f"DELETE {what}", parameters)
         for statement in (UNLINK, UNLINK_VERSIONS):
-            cursor.execute(statement, named)
+            cursor.execute(statement, parameters)
 
 
 def _unname(scope: Scope, owner: str) -> None:
     """Remove the owner's name from chunks of memories that have another owner now."""
     with connection.cursor() as cursor:
-        cursor.execute(UNNAME, _named(scope, owner, []))
+        cursor.execute(UNNAME, _parameters(scope, owner, []))
 
 
-def _named(scope: Scope, owner: str, conversations: Sequence[UUID]) -> dict[str, Any]:
+def _parameters(scope: Scope, owner: str, conversations: Sequence[UUID]) -> dict[str, Any]:
     names = [owner, *map(str, conversations)]
     return {"instance": scope.instance.id, "owner": owner, "conversations": list(conversations), "names": names}
 

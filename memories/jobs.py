@@ -55,14 +55,14 @@ HAVING sum(delta) <> 0
 """
 
 
-def _opened(actor: Actor, *instance_ids: UUID | str) -> Iterator[Scope]:
+def _scopes(actor: Actor, *instance_ids: UUID | str) -> Iterator[Scope]:
     """A scope for each of these instances, skipping those that have been deleted meanwhile."""
     for instance_id in instance_ids:
         if instance := Instance.objects.filter(id=instance_id).first():
             yield Scope(instance, actor)
 
 
-class Later(BaseRetryStrategy):
+class RetryUntilAvailable(BaseRetryStrategy):
     """Retry while an API or the database is unavailable: soon at first, then every five minutes, without a limit."""
 
     def get_retry_decision(self, *, exception: BaseException, job: QueuedJob) -> RetryDecision | None:
@@ -73,39 +73,39 @@ class Later(BaseRetryStrategy):
         return RetryDecision(retry_in={"seconds": int(min(max(seconds, asked_for or 0), LONGEST_WAIT))})
 
 
-@app.task(name="embed_memories", retry=Later())
+@app.task(name="embed_memories", retry=RetryUntilAvailable())
 def embed_memories(instance_id: str, job_id: str = "", limit: int | None = None) -> None:
     """Make the vectors an instance is missing."""
-    for scope in _opened(EMBEDDER, instance_id):
+    for scope in _scopes(EMBEDDER, instance_id):
         run_embedding(scope, job_id, limit)
         embed_procedures(scope)
 
 
-@app.task(name="embed_fresh_memories", retry=Later())
+@app.task(name="embed_fresh_memories", retry=RetryUntilAvailable())
 def embed_fresh_memories(instance_id: str) -> None:
     """While an instance changes its model: make vectors of the old model for new memories."""
-    for scope in _opened(EMBEDDER, instance_id):
+    for scope in _scopes(EMBEDDER, instance_id):
         embed_fresh(scope)
 
 
-@app.task(name="extract_memories", retry=Later())
+@app.task(name="extract_memories", retry=RetryUntilAvailable())
 def extract_memories(instance_id: str, job_id: str) -> None:
     """Learn what is new in a conversation."""
     _follow_up(instance_id, job_id, run_extraction)
 
 
-@app.task(name="summarise_conversation", retry=Later())
+@app.task(name="summarise_conversation", retry=RetryUntilAvailable())
 def summarise_conversation(instance_id: str, job_id: str) -> None:
     _follow_up(instance_id, job_id, run_summary)
 
 
-@app.task(name="tell_episode", retry=Later())
+@app.task(name="tell_episode", retry=RetryUntilAvailable())
 def tell_episode(instance_id: str, job_id: str) -> None:
     _follow_up(instance_id, job_id, run_episode)
 
 
 def _follow_up(instance_id: str, job_id: str, work: Callable[[Scope, Job], None]) -> None:
-    for scope in _opened(follow_up.LEARNER, instance_id):
+    for scope in _scopes(follow_up.LEARNER, instance_id):
         follow_up.run(scope, job_id, partial(work, scope))
 
 
@@ -126,10 +126,10 @@ def fail_lost_jobs(timestamp: int) -> None:
         fail_lost(Scope(instance, KEEPER))
 
 
-@app.task(name="find_duplicates", retry=Later())
+@app.task(name="find_duplicates", retry=RetryUntilAvailable())
 def find_duplicates(instance_id: str, job_id: str) -> None:
     """Find the memories that say nearly the same."""
-    for scope in _opened(KEEPER, instance_id):
+    for scope in _scopes(KEEPER, instance_id):
         run_pairing(scope, job_id)
 
 
@@ -140,10 +140,10 @@ def forget_old_jobs(timestamp: int) -> None:
         forget_old(Scope(instance, KEEPER))
 
 
-@app.task(name="use_language", retry=Later())
+@app.task(name="use_language", retry=RetryUntilAvailable())
 def use_language_now(instance_id: str) -> None:
     """After an instance's language has changed: index its words again."""
-    for scope in _opened(EMBEDDER, instance_id):
+    for scope in _scopes(EMBEDDER, instance_id):
         use_language(scope)
         procedures.use_language(scope)
 
@@ -196,7 +196,7 @@ def mark_milestones(timestamp: int) -> None:
     lengths = MemoryCount.objects.values_list("instance_id").annotate(n=Sum("delta")).filter(n__gte=WORTH_MARKING)
     marked = dict(Milestone.objects.filter(series=MARKED).values_list("instance_id", "ordinal"))
     changed = {instance_id: length for instance_id, length in lengths if marked.get(instance_id) != length}
-    for scope in _opened(MARKER, *changed):
+    for scope in _scopes(MARKER, *changed):
         mark(scope, changed[scope.instance.id])
 
 
@@ -207,7 +207,7 @@ def count_common_words(timestamp: int) -> None:
     lengths = MemoryCount.objects.values_list("instance_id").annotate(n=Sum("delta")).filter(n__gt=ALL_WORDS_UP_TO)
     counted = dict(WordFrequency.objects.filter(word=ALL).values_list("instance_id", "chunks"))
     changed = [instance_id for instance_id, length in lengths if is_outdated(counted.get(instance_id), length)]
-    for scope in _opened(COUNTER, *changed):
+    for scope in _scopes(COUNTER, *changed):
         count_words(scope)
 
 
@@ -234,7 +234,7 @@ def build_vector_indexes(timestamp: int) -> None:
         raise failure
 
 
-@app.task(name="import_memories", retry=Later())
+@app.task(name="import_memories", retry=RetryUntilAvailable())
 def import_memories(instance_id: str, job_id: str, path: str, actor: dict[str, Any]) -> None:
     """Import a large file. After a crash it is started again and continues where it was."""
     instance = Instance.objects.filter(id=instance_id).first()

@@ -38,7 +38,7 @@ KINDS = {
 ACTORS = {"actor"}
 
 
-def owned_by(scope: Scope, owner: str) -> dict[str, int]:
+def count_owned(scope: Scope, owner: str) -> dict[str, int]:
     """The number of rows that have this owner, by kind."""
     return {
         KINDS.get(table, table): n
@@ -47,7 +47,7 @@ def owned_by(scope: Scope, owner: str) -> dict[str, int]:
     }
 
 
-def mentioning(scope: Scope, text: str) -> dict[str, int]:
+def count_mentions(scope: Scope, text: str) -> dict[str, int]:
     """The number of rows that contain the text as a whole word, ignoring case, by kind."""
     pattern = rf"(?<![[:alnum:]]){re.escape(text)}(?![[:alnum:]])"
     found = {}

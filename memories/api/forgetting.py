@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from typing_extensions import TypedDict
 
 from accounts.api_authentication import open_named
-from memories.forgetting import Somebody, forget, preview
+from memories.forgetting import Owner, forget, preview
 from memoryconsole.endpoints import Endpoint, body, query
 from memoryconsole.inputs import Input, Number, read
 from memoryconsole.schema import ErrorJson, documented
@@ -32,7 +32,7 @@ class Expected(Input):
     jobs: Count | None = None
 
 
-class Forgetting(Somebody):
+class Forgetting(Owner):
     """With `expected`, nothing is forgotten if one of the numbers has changed."""
 
     expected: Expected = Expected()
@@ -73,13 +73,13 @@ class Forget(Endpoint):
     @documented(
         "previewForgetting",
         "What forgetting an owner would remove",
-        query=Somebody,
+        query=Owner,
         answers={200: FoundJson},
     )
     def get(self, request: Request) -> Response:
         data = query(request)
         scope = open_named(request, data)
-        counts = preview(scope, read(Somebody, data).owner)
+        counts = preview(scope, read(Owner, data).owner)
         return Response({"found": asdict(counts)})
 
     @documented(

@@ -15,11 +15,11 @@ from memories.procedures.store import (
     ProcedureChanges,
     ProcedureDraft,
     change_procedure,
+    count_use,
     create_procedure,
     delete_procedure,
     find_procedure,
     most_used,
-    used,
 )
 from memoryconsole.endpoints import Endpoint, Nothing, Slice, body, query, query_or_body
 from memoryconsole.inputs import Words, read
@@ -144,7 +144,7 @@ class Used(Endpoint):
         data = body(request)
         scope = open_named(request, data)
         read(Nothing, data)
-        return Response(one(used(scope, id), scope.instance.slug))
+        return Response(one(count_use(scope, id), scope.instance.slug))
 
 
 def one(procedure: Procedure, instance: str) -> OneProcedureJson:

@@ -91,7 +91,7 @@ class Reviews(Endpoint):
         found, following = inbox.part_waiting(scope, wanted.why, **wanted.place)
         answer: ReviewsJson = {
             **wanted.page_json(inbox.waiting(scope, wanted.why).count(), following),
-            "reviews": [review_json(each, scope.instance.slug) for each in inbox.reasons(scope, found)],
+            "reviews": [review_json(each, scope.instance.slug) for each in inbox.with_reasons(scope, found)],
         }
         return Response(answer)
 

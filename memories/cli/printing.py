@@ -107,14 +107,14 @@ def rich_list(memories: Sequence[Memory], *, no_color: bool) -> str:
     screen, table = console(no_color), table_of("Category", "Importance", wide=TEXT)
     for memory in memories:
         table.add_row(*_cells(memory, screen.width))
-    return rendered(screen, table)
+    return rendered_text(screen, table)
 
 
 def rich_hits(instance: Instance, hits: Sequence[Hit], *, explain: bool, no_color: bool) -> str:
     table = table_of("Category", "Score", wide=TEXT)
     for hit, snippet in zip(hits, snippets(instance, hits), strict=True):
         table.add_row(*_hit_cells(hit, snippet, explain))
-    return rendered(console(no_color), table)
+    return rendered_text(console(no_color), table)
 
 
 def table_of(*narrow: str, wide: str) -> "Table":
@@ -215,7 +215,7 @@ def rich_memory(memory: Memory, *, no_color: bool) -> str:
     facts.add_column(overflow="fold")
     for label, value in facts_about(memory):
         facts.add_row(label, Text(one_line(value), style="bold" if label == "Id" else ""))
-    return rendered(screen, Group(facts, Text(), Text(printable(memory.content), overflow="fold")))
+    return rendered_text(screen, Group(facts, Text(), Text(printable(memory.content), overflow="fold")))
 
 
 def facts_about(memory: Memory) -> list[tuple[str, str]]:
@@ -270,7 +270,7 @@ def console(no_color: bool) -> "Console":
     return Console(file=StringIO(), force_terminal=True, highlight=False, no_color=no_color or None)
 
 
-def rendered(screen: "Console", what: Any) -> str:
+def rendered_text(screen: "Console", what: Any) -> str:
     with screen.capture() as captured:
         screen.print(what)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())

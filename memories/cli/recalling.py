@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from memories.cli.printing import aligned, console, rendered, table_of
+from memories.cli.printing import aligned, console, rendered_text, table_of
 from memories.models import Memory
 from memories.recall.account import Numbers, numbers_of
 from memories.recall.golden import Answer, Variant
@@ -99,7 +99,7 @@ def rich_block(recalled: Recalled, *, no_color: bool) -> str:
     for line in recalled.context.split("\n"):
         label = line[1 : line.find("]")].lower() if line.startswith("[") else ""
         text.append_text(_line(printable(line), COLOURS.get(Role(label)) if label in Role.values else None))
-    return rendered(console(no_color), text)
+    return rendered_text(console(no_color), text)
 
 
 def _line(line: str, colour: str | None) -> "Text":
@@ -120,7 +120,7 @@ def rich_explanation(recalled: Recalled, *, no_color: bool) -> str:
     for dropped in recalled.dropped:
         cells = _explained(dropped.memory, numbers_of(dropped.candidate), dropped.detail)
         table.add_row(Text(dropped.reason, style="yellow"), "-", *cells)
-    return rendered(console(no_color), table)
+    return rendered_text(console(no_color), table)
 
 
 def _explained(memory: Memory, numbers: Numbers, detail: str = "") -> "tuple[str, Text]":

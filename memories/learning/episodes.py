@@ -34,12 +34,12 @@ def tell_quiet_ones(scope: Scope) -> int:
     """Queue an episode of each conversation that has gone quiet; return how many."""
     if not follow_up.may_learn(scope):
         return 0
-    ids = list(quiet(scope).values_list("id", flat=True)[:QUEUED_AT_ONCE])
+    ids = list(quiet_conversations(scope).values_list("id", flat=True)[:QUEUED_AT_ONCE])
     with transaction.atomic():
         return sum(follow_up.queue(scope, follow_up.TELL, id) is not None for id in ids)
 
 
-def quiet(scope: Scope) -> QuerySet[Conversation]:
+def quiet_conversations(scope: Scope) -> QuerySet[Conversation]:
     """Conversations that are closed, or whose last message is neither recent nor has just arrived from an import."""
     since = timezone.now() - timedelta(minutes=scope.instance.quiet_minutes)
     rows = Conversation.objects.filter(instance=scope.instance, told_through__lt=F("message_count"))
@@ -56,10 +56,10 @@ def run_episode(scope: Scope, job: Job) -> None:
     for conversation in found.filter(id__in=[job.conversation_id]) if scope.instance.memory_enabled else []:
         job.total = conversation.message_count
         follow_up.note(job, "total")
-        _tell(scope, job, conversation, _untold(scope, conversation))
+        _tell(scope, job, conversation, _new_messages(scope, conversation))
 
 
-def _untold(scope: Scope, conversation: Conversation) -> list[Message]:
+def _new_messages(scope: Scope, conversation: Conversation) -> list[Message]:
     """The new messages, or the latest of them if there are very many; the summary covers the others."""
     new = messages_of(scope, conversation).filter(
         position__gt=conversation.told_through, position__lte=conversation.message_count

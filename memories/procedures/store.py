@@ -137,7 +137,7 @@ def delete_procedure(scope: Scope, raw_id: object) -> None:
     audit.record(scope, "procedure deleted", procedureId=str(procedure.id))
 
 
-def used(scope: Scope, raw_id: object) -> Procedure:
+def count_use(scope: Scope, raw_id: object) -> Procedure:
     """Count that the assistant has followed it once more."""
     scope.require_write()
     procedure = find_procedure(scope, raw_id)

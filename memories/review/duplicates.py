@@ -90,7 +90,7 @@ def part_of_pairs(
     return likenesses(scope, found), following
 
 
-def stars(pairs: Iterable[DuplicatePair]) -> list[list[DuplicatePair]]:
+def group_by_oldest(pairs: Iterable[DuplicatePair]) -> list[list[DuplicatePair]]:
     """Groups of pairs that share their older memory, nearest first. Each memory is in one group only.
 
     All memories of a group are similar to its oldest one: a chain of small steps does not make a group.
@@ -106,7 +106,7 @@ def stars(pairs: Iterable[DuplicatePair]) -> list[list[DuplicatePair]]:
 
 
 def groups_of_pairs(scope: Scope, kind: Kind | None = None) -> list[list[DuplicatePair]]:
-    return stars(NEAREST.sorted(open_pairs(scope, kind))[:LOOKED_AT])
+    return group_by_oldest(NEAREST.sorted(open_pairs(scope, kind))[:LOOKED_AT])
 
 
 def clusters(scope: Scope, groups: Sequence[Sequence[DuplicatePair]]) -> list[Cluster]:

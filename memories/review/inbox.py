@@ -98,7 +98,7 @@ def part_waiting(
     return part_of_list(waiting(scope, why), NEWEST, name, limit=limit, offset=offset, cursor=cursor)
 
 
-def reasons(scope: Scope, memories: Sequence[Memory]) -> list[Waiting]:
+def with_reasons(scope: Scope, memories: Sequence[Memory]) -> list[Waiting]:
     """Each memory with the one it may contradict, if the reader may see that, and the similarity of the two."""
     ids = {memory.conflicts_with_id for memory in memories if memory.conflicts_with_id}
     others: dict[UUID | None, Memory] = {other.id: other for other in readable(scope).filter(id__in=ids)} if ids else {}
@@ -115,7 +115,7 @@ def find_waiting(scope: Scope, raw_id: object) -> Waiting:
     memory = find_memory(scope, raw_id)
     if memory.review != Review.PENDING or memory.status != Status.ACTIVE:
         raise Conflict("Somebody has reviewed this memory already.", code="reviewed")
-    return reasons(scope, [memory])[0]
+    return with_reasons(scope, [memory])[0]
 
 
 @transaction.atomic

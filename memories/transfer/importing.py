@@ -26,7 +26,7 @@ from memories.models import Memory
 from memories.transfer import versions
 from memories.transfer.candidates import Candidate, candidate_in
 from memories.transfer.formats.detecting import Format
-from memories.transfer.formats.reading import Row, found_format, rows_of
+from memories.transfer.formats.reading import Row, detect_format, rows_of
 from memories.transfer.known import Known, new_among
 from memories.transfer.report import Report
 from memories.transfer.vectors import store_vectors
@@ -67,7 +67,7 @@ def import_file(
     """
     scope.require_write()
     started = started or timezone.now()
-    format = format or found_format(file, name)
+    format = format or detect_format(file, name)
     report = so_far or Report(format)
     has_successors = report.rows > 0
     with closing(_read_ahead(_batches(scope, file, format, started, report.rows))) as batches:

@@ -148,7 +148,7 @@ def run_import(scope: Scope, job: Job) -> None:
             report = _import(scope, file, payload, progress)
     except (Invalid, FileNotFoundError) as problem:
         reason = problem.reason if isinstance(problem, Invalid) else GONE
-        _end(rows, payload, Job.State.FAILED, error=reason)
+        _finish(rows, payload, Job.State.FAILED, error=reason)
         return
     except OperationalError:
         # The worker retries when the database is back. If a request was importing, `fail_lost` gives the job up later.
@@ -159,7 +159,7 @@ def run_import(scope: Scope, job: Job) -> None:
             remove(payload["path"])
             return
         raise
-    _end(rows, {**payload, "report": report_json(report)}, Job.State.DONE, done=job.total)
+    _finish(rows, {**payload, "report": report_json(report)}, Job.State.DONE, done=job.total)
 
 
 def _import(scope: Scope, file: IO[bytes], payload: dict[str, Any], progress: Any) -> Report:
@@ -175,7 +175,7 @@ def _import(scope: Scope, file: IO[bytes], payload: dict[str, Any], progress: An
     )
 
 
-def _end(rows: QuerySet[Job], payload: dict[str, Any], state: str, **fields: Any) -> None:
+def _finish(rows: QuerySet[Job], payload: dict[str, Any], state: str, **fields: Any) -> None:
     """Write the final state. The file is deleted, unless it is kept for `confirm`."""
     path = payload["path"]
     deletes_file = state == Job.State.FAILED or not (payload["dryRun"] and payload["mayConfirm"])
@@ -186,11 +186,11 @@ def _end(rows: QuerySet[Job], payload: dict[str, Any], state: str, **fields: Any
         remove(path)
 
 
-def give_up(scope: Scope, lost: QuerySet[Job]) -> int:
+def fail_lost(scope: Scope, lost: QuerySet[Job]) -> int:
     """Fail imports whose process was killed; return how many."""
     jobs = list(lost)
     for job in jobs:
-        _end(_imports(scope).filter(id=job.id), job.payload, Job.State.FAILED, error=STOPPED)
+        _finish(_imports(scope).filter(id=job.id), job.payload, Job.State.FAILED, error=STOPPED)
     return len(jobs)
 
 

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET
 
 from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance, render_part
-from memories.audit_log import AuditFilters, Entries, Format, export, known, list_entries
+from memories.audit_log import AuditFilters, Entries, Format, export, known_values, list_entries
 from memories.filters import readable
 from memories.forms.filtering import in_readers_zone
 from memories.transfer.exporting import CONTENT_TYPES
@@ -38,21 +38,21 @@ ACTIONS = {
 @require_GET
 @about_instance
 def audit_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
-    given = _filters_in(request.GET)
+    values = _filters_in(request.GET)
     try:
-        found = list_entries(scope, _read(given), limit=SHOWN, cursor=request.GET.get("cursor", ""), ids=IDS_SHOWN)
+        found = list_entries(scope, _read(values), limit=SHOWN, cursor=request.GET.get("cursor", ""), ids=IDS_SHOWN)
         invalid = None
     except Invalid as problem:
         found, invalid = Entries([], None), problem
     context = {
         "found": found,
-        "given": given,
+        "given": values,
         "invalid": invalid,
         "is_first": not request.GET.get("cursor"),
         "there": _still_readable(scope, found),
-        "actions": {name: ACTIONS.get(name, name.replace("_", " ").capitalize()) for name in known(scope, "action")},
-        "actors": known(scope, "actor"),
-        "query": _query(scope, given),
+        "actions": {name: _title(name) for name in known_values(scope, "action")},
+        "actors": known_values(scope, "actor"),
+        "query": _query(scope, values),
     }
     return render_part(request, "memories/audit.html", "entries", context)
 
@@ -68,6 +68,10 @@ def audit_export(request: ConsoleRequest, scope: Scope) -> HttpResponseBase:
     format: Format = "jsonl" if request.GET.get("format") == "jsonl" else "csv"
     name = f"{scope.instance.slug}-audit-{timezone.localdate():%Y-%m-%d}.{format}"
     return download(export(scope, filters, format), name=name, content_type=CONTENT_TYPES[format])
+
+
+def _title(action: str) -> str:
+    return ACTIONS.get(action, action.replace("_", " ").capitalize())
 
 
 def _filters_in(query: QueryDict) -> dict[str, str]:

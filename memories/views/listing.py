@@ -91,12 +91,12 @@ def memory_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     if wants_fragment(request):
         response = keep_history_short(request, render(request, "memories/list.html#memories", context))
     else:
-        response = render(request, "memories/list.html", {**context, **_around(scope)})
+        response = render(request, "memories/list.html", {**context, **_page_context(scope)})
     patch_vary_headers(response, ["HX-Request"])
     return response
 
 
-def _around(scope: Scope) -> dict[str, Any]:
+def _page_context(scope: Scope) -> dict[str, Any]:
     """Context for what is outside of the list fragment."""
     return {"embedding": embedding_of(scope), "n_waiting": count_waiting(scope)}
 

@@ -53,7 +53,7 @@ def review_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
     )
     context = {
         "page": page,
-        "rows": inbox.reasons(scope, page.rows),
+        "rows": inbox.with_reasons(scope, page.rows),
         "conversations": conversations_by_id(scope, [memory.source_conversation_id for memory in page.rows]),
         "why": why,
         "whys": [(value, title) for value, (title, _) in WHYS.items()],
@@ -88,14 +88,14 @@ def review_bulk(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         messages.warning(request, NOTHING_TICKED)
     elif action == "approve":
         n = inbox.approve_many(scope, chosen)
-        messages.success(request, f"Approved {counted(n, 'memory', 'memories')}.{_not_there(len(chosen) - n)}")
+        messages.success(request, f"Approved {counted(n, 'memory', 'memories')}.{_already_reviewed(len(chosen) - n)}")
     elif action == "reject" and not request.POST.get("confirmed"):
         rows = list(inbox.waiting(scope).filter(id__in=chosen).order_by("-id"))
         note_private_reads(scope, rows)
         return render(request, "memories/review_reject.html", {"memories": rows, "list_url": _list_url(request)})
     elif action == "reject":
         receipt = inbox.reject(scope, chosen)
-        messages.success(request, f"{receipt_in_words(receipt)}{_not_there(len(chosen) - receipt.deleted)}")
+        messages.success(request, f"{receipt_in_words(receipt)}{_already_reviewed(len(chosen) - receipt.deleted)}")
     else:
         messages.warning(request, NOTHING_CHOSEN)
     return redirect(_list_url(request))
@@ -160,7 +160,7 @@ def _list_url(request: ConsoleRequest) -> str:
     return f"/memory/review?{without(request.GET, 'action', 'anchor').urlencode()}"
 
 
-def _not_there(n: int) -> str:
+def _already_reviewed(n: int) -> str:
     return f" {n:,} had been reviewed already." if n else ""
 
 

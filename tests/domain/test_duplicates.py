@@ -12,7 +12,7 @@ from accounts.access import Scope, actor_of_user, open_instance
 from instances.models import Instance
 from memories.models import DuplicatePair, Memory
 from memories.review import duplicates, inbox
-from memories.review.duplicates import stars
+from memories.review.duplicates import group_by_oldest
 from memoryconsole.errors import NotFound
 from tests.factories import make_instance, make_memory, make_pair, make_user, make_waiting, scope_of
 
@@ -26,7 +26,7 @@ def pair(first: int, second: int, cosine: float = 0.95) -> DuplicatePair:
 
 @given(pairs_of_numbers)
 def test_each_memory_stands_in_one_group_with_an_older_one_it_is_like(found: set[tuple[int, int]]) -> None:
-    groups = stars([pair(*each) for each in found])
+    groups = group_by_oldest([pair(*each) for each in found])
     members = [id for group in groups for id in (group[0].first_id, *(each.second_id for each in group))]
     assert len(members) == len(set(members))
     assert all(each.first_id == group[0].first_id for group in groups for each in group)
@@ -37,13 +37,13 @@ def test_each_memory_stands_in_one_group_with_an_older_one_it_is_like(found: set
 def test_deciding_about_groups_ends(found: set[tuple[int, int]]) -> None:
     left = [pair(*each) for each in found]
     for _ in range(len(found) + 1):
-        shown = [each for group in stars(left) for each in group]
+        shown = [each for group in group_by_oldest(left) for each in group]
         left = [each for each in left if each not in shown]
     assert left == []
 
 
 def test_the_nearest_group_comes_first() -> None:
-    groups = stars([pair(1, 2, 0.91), pair(3, 4, 0.99), pair(1, 5, 0.93)])
+    groups = group_by_oldest([pair(1, 2, 0.91), pair(3, 4, 0.99), pair(1, 5, 0.93)])
     assert [[each.cosine for each in group] for group in groups] == [[0.99], [0.93, 0.91]]
 
 

@@ -135,7 +135,7 @@ def test_a_job_without_a_model_says_so(bot: Instance) -> None:
 def test_the_worker_tries_again_soon_and_for_ever() -> None:
     def seconds(attempts: int, error: Exception) -> float | None:
         job = QueuedJob(id=1, queue="default", lock=None, queueing_lock=None, task_name="x", attempts=attempts)
-        decision = jobs.Later().get_retry_decision(exception=error, job=job)
+        decision = jobs.RetryUntilAvailable().get_retry_decision(exception=error, job=job)
         if decision is None or decision.retry_at is None:
             return None
         return round((decision.retry_at - timezone.now()).total_seconds())

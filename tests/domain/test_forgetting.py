@@ -33,7 +33,7 @@ from memories.recall.log import account_in
 from memories.recall.recalling import RecallRequest, recall
 from memories.recall.replay import replay
 from memories.store import change
-from memories.traces import mentioning, owned_by
+from memories.traces import count_mentions, count_owned
 from memoryconsole.errors import Conflict, NotAllowed
 from tests.factories import make_conversation, make_instance, make_memory, make_user, scope_of
 
@@ -249,6 +249,6 @@ def test_every_table_with_an_owner_is_looked_at(bot: Instance) -> None:
         cursor.execute("INSERT INTO memories_later VALUES (%s, %s, '{}', '{}')", [bot.id, ALICE])
         cursor.execute("INSERT INTO memories_later VALUES (%s, '', %s, '{}')", [bot.id, f'{{"a": ["{ALICE}"]}}'])
         cursor.execute("INSERT INTO memories_later VALUES (%s, '', '{}', %s)", [bot.id, ["x", ALICE]])
-    assert owned_by(scope_of(bot), ALICE) == {"memories_later": 1}
-    assert mentioning(scope_of(bot), ALICE) == {"memories_later": 3}
-    assert mentioning(scope_of(make_instance()), ALICE) == {}
+    assert count_owned(scope_of(bot), ALICE) == {"memories_later": 1}
+    assert count_mentions(scope_of(bot), ALICE) == {"memories_later": 3}
+    assert count_mentions(scope_of(make_instance()), ALICE) == {}

@@ -14,7 +14,7 @@ from memories.embedding.embedder import Unavailable
 from memories.models import ProcedureVector
 from memories.procedures import vectors
 from memories.procedures.matching import matches
-from memories.procedures.store import ProcedureChanges, change_procedure, procedures_for, used
+from memories.procedures.store import ProcedureChanges, change_procedure, count_use, procedures_for
 from memories.procedures.vectors import embed_procedures
 from tests.factories import make_instance, make_memory, make_procedure, scope_of
 from tests.openai_server import OpenAIServer
@@ -117,7 +117,7 @@ def test_equal_scores_are_broken_by_use() -> None:
     bot = make_instance(embedder="offline")
     first = make_procedure(bot, "Alpha", trigger="zebra")
     make_procedure(bot, "Beta", trigger="giraffe")
-    used(scope_of(bot), first.id)
+    count_use(scope_of(bot), first.id)
     assert names(bot, "zebra giraffe", limit=1) == ["Alpha"]
 
 

@@ -13,10 +13,10 @@ from memories.procedures import store as procedures
 from memories.procedures.store import (
     ProcedureChanges,
     change_procedure,
+    count_use,
     delete_procedure,
     find_procedure,
     most_used,
-    used,
 )
 from memories.procedures.vectors import embed_procedures
 from memoryconsole.errors import Conflict, Invalid, NotAllowed, NotFound, Taken
@@ -75,7 +75,7 @@ def test_the_most_used_come_first(bot: Instance) -> None:
     names = ["Never", "Often", "Once"]
     never, often, once = (make_procedure(bot, name) for name in names)
     for procedure in (often, often, once):
-        used(scope_of(bot), procedure.id)
+        count_use(scope_of(bot), procedure.id)
     assert [(each.name, each.usage_count) for each in most_used(scope_of(bot))] == [
         ("Often", 2), ("Once", 1), ("Never", 0),
     ]  # fmt: skip
@@ -90,7 +90,7 @@ def test_no_use_is_lost(bot: Instance) -> None:
 
     def use(_: int) -> None:
         try:
-            used(scope_of(bot), procedure.id)
+            count_use(scope_of(bot), procedure.id)
         finally:
             connection.close()
 
@@ -127,12 +127,12 @@ def test_others_cannot_reach_it(bot: Instance) -> None:
     procedure = make_procedure(bot)
     foreign = scope_of(make_instance())
     for id in (procedure.id, "nonsense", None):
-        for act in (find_procedure, used, delete_procedure):
+        for act in (find_procedure, count_use, delete_procedure):
             with pytest.raises(NotFound):
                 act(foreign, id)
     reader = Scope(bot, Actor(kind="key", name="reader", read_only=True))
     changes = ProcedureChanges(trigger="x")
-    writes: list[Any] = [used, delete_procedure, lambda scope, id: change_procedure(scope, id, changes)]
+    writes: list[Any] = [count_use, delete_procedure, lambda scope, id: change_procedure(scope, id, changes)]
     for write in writes:
         with pytest.raises(NotAllowed):
             write(reader, procedure.id)

@@ -73,7 +73,7 @@ def test_why_it_waits(bot: Instance, scope: Scope) -> None:
     trivial = make_waiting(bot, "The weather was mild", importance=2)
     other = make_waiting(bot, "The demo room has a piano", importance=7)
     embed_pending(scope)
-    first, second, third = inbox.reasons(scope, [conflict, trivial, other])
+    first, second, third = inbox.with_reasons(scope, [conflict, trivial, other])
     assert (first.reason, first.other) == ("It may contradict another memory: they differ in names.", known)
     assert first.similarity is not None
     assert 0.5 < first.similarity < 1
@@ -158,7 +158,7 @@ def test_other_peoples_private_memories_are_not_shown_nor_decided(bot: Instance)
     assert set(inbox.waiting(carl)) == {public}
     assert inbox.approve_many(carl, [hers.id]) == 0
     assert inbox.reject(carl, [hers.id]).deleted == 0
-    shown = inbox.reasons(carl, [public])[0]
+    shown = inbox.with_reasons(carl, [public])[0]
     assert (shown.is_conflict, shown.other) == (True, None)
     with pytest.raises(Conflict):
         inbox.merge_waiting(carl, public.id)

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from memories.forgetting import Counts, Forgotten, Somebody, forget, preview
+from memories.forgetting import Counts, Forgotten, Owner, forget, preview
 from memoryconsole.commands import ConsoleCommand, add_json_option, open_from_shell
 from memoryconsole.counting import counted
 from memoryconsole.errors import Problem
@@ -25,7 +25,7 @@ class Command(ConsoleCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         scope = open_from_shell(options["instance"])
-        owner = read(Somebody, {"owner": options["owner"]}).owner
+        owner = read(Owner, {"owner": options["owner"]}).owner
         counts = preview(scope, owner)
         if not counts.is_nothing and not options["yes"]:
             self._ask(owner, counts)

@@ -60,7 +60,7 @@ def _check_text(start: bytes) -> None:
         raise Invalid({"file": [NO_TEXT_FILE]})
 
 
-def found_format(file: IO[bytes], name: str = "") -> Format:
+def detect_format(file: IO[bytes], name: str = "") -> Format:
     file.seek(0)
     return format_of(file.read(PEEKED), name)
 

@@ -71,10 +71,10 @@ def _cell(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, bool):
         return "true" if value else "false"
-    return harmless(value) if isinstance(value, str) else str(value)
+    return escaped_formula(value) if isinstance(value, str) else str(value)
 
 
-def harmless(text: str) -> str:
+def escaped_formula(text: str) -> str:
     """The text with an apostrophe before it if a spreadsheet would execute it."""
     return f"'{text}" if FORMULA.match(text) else text
 
