@@ -1,8 +1,8 @@
-// Comforts only: every page works without this file.
+// Conveniences only: every page works without this file.
 document.documentElement.classList.add("scripted");
 
 const year = 31536000;
-// As it is: the server reads "Europe/Berlin", and not what percent signs stand for.
+// Not percent-encoded, because the server does not decode cookies: "Europe/Berlin" keeps its slash.
 const remember = (name, value) => {
   document.cookie = `${name}=${value}; path=/; max-age=${year}; samesite=lax`;
 };
@@ -17,14 +17,15 @@ const changeTheme = () => {
   remember("theme", root.dataset.theme);
 };
 
-// Signing in again gives a new token to every page; one that was open before sends the new one too, and nothing is lost.
+// Signing in changes the CSRF token. Forms of pages that were open before send the new one, so that they are not refused.
 const token = () => /(?:^|; )csrftoken=([^;]+)/.exec(document.cookie)?.[1];
 document.addEventListener("submit", ({ target }) => {
   const field = target.querySelector("[name=csrfmiddlewaretoken]");
   if (field && token()) field.value = token();
 }, true);
 
-// What is on its way is not sent again: on a slow line a second click made a second instance. Somebody who has stopped it may try again.
+// A form is not sent twice: on a slow connection a second click created a second instance. After a while, or after going back, it can be
+// sent again.
 let sent = new WeakSet();
 document.addEventListener("submit", (event) => {
   const form = event.target;
@@ -35,13 +36,13 @@ document.addEventListener("submit", (event) => {
 });
 addEventListener("pageshow", () => { sent = new WeakSet(); });
 
-// A page that is gone back to is about the instance it was about.
+// After going back the picker shows the page's own instance, not the one that was picked on it.
 addEventListener("pageshow", () => document.querySelector(".picker")?.reset());
 
-// On a narrow screen the navigation is wider than the screen.
+// On a narrow screen the navigation scrolls; the current link should be visible.
 document.querySelector(".side [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
-// "Show all" is for texts that are cut off, which depends on how wide the screen is.
+// "Show all" appears only at texts that are cut off, which depends on the width of the screen.
 const offerWholeTexts = () => {
   for (const more of document.querySelectorAll(".unclamp:not([open])")) {
     const text = more.parentElement.querySelector(".memory-text");
@@ -85,31 +86,34 @@ document.addEventListener("change", (event) => {
   updateSelection(form);
 });
 
-document.addEventListener("click", (event) => {
-  const button = event.target.closest("[data-theme-toggle], [data-copy], [data-close], [data-clear-search]");
-  if (button?.matches("[data-clear-search]")) {
-    event.preventDefault();
-    const box = document.querySelector("[data-search]");
-    box.value = "";
-    box.focus();
-    box.dispatchEvent(new Event("input", { bubbles: true }));
-  }
-  if (button?.matches("[data-theme-toggle]")) changeTheme();
-  if (button?.matches("[data-close]") && button.closest("dialog")) {
-    event.preventDefault();
-    button.closest("dialog").close();
-  }
-  if (button?.matches("[data-copy]")) {
-    const field = document.getElementById(button.dataset.copy);
-    field.select?.();
-    navigator.clipboard?.writeText(field.value ?? field.textContent).then(() => { button.textContent = "Copied"; });
-  }
-  document.querySelectorAll("details.menu[open]").forEach((menu) => {
-    if (!menu.contains(event.target)) menu.open = false;
-  });
+const onClick = (selector, act) => document.addEventListener("click", (event) => {
+  const button = event.target.closest(selector);
+  if (button) act(button, event);
+});
+onClick("[data-theme-toggle]", changeTheme);
+onClick("[data-clear-search]", (button, event) => {
+  event.preventDefault();
+  const box = document.querySelector("[data-search]");
+  box.value = "";
+  box.focus();
+  box.dispatchEvent(new Event("input", { bubbles: true }));
+});
+onClick("dialog [data-close]", (button, event) => {
+  event.preventDefault();
+  button.closest("dialog").close();
+});
+onClick("[data-copy]", (button) => {
+  const field = document.getElementById(button.dataset.copy);
+  field.select?.();
+  navigator.clipboard?.writeText(field.value ?? field.textContent).then(() => { button.textContent = "Copied"; });
 });
 
-// Enter that takes over what an input method suggests, as in Japanese, belongs to the word; Safari tells it by its number alone.
+// A click beside an open menu closes it.
+document.addEventListener("click", ({ target }) => document.querySelectorAll("details.menu[open]").forEach((menu) => {
+  if (!menu.contains(target)) menu.open = false;
+}));
+
+// The Enter that accepts a suggestion of an input method, for example for Japanese; Safari only shows it by the key code.
 const isComposing = (event) => event.isComposing || event.keyCode === 229;
 
 // Enter, a comma or a suggestion turns what was typed into a tag.
@@ -138,7 +142,7 @@ document.addEventListener("input", (event) => {
   if (target.matches("[data-tag-input]") && target.value.trim() && (event.inputType ?? "insertReplacementText") === "insertReplacementText") addTag(target);
 });
 
-// Where many are selected, Enter presses no button but the one a field names.
+// In a form with a selection Enter presses no button, except the one that a field names in data-enter.
 document.addEventListener("keydown", (event) => {
   const { key, target } = event;
   if (key !== "Enter" || isComposing(event) || !target.matches("[data-selection] input")) return;
@@ -146,7 +150,7 @@ document.addEventListener("keydown", (event) => {
   if (target.dataset.enter && target.value.trim()) document.getElementById(target.dataset.enter).click();
 });
 
-// "/" goes to the search box, unless it is being typed.
+// "/" goes to the search box, unless the reader is typing.
 const isTyping = (element) => element.matches("input:not([type=checkbox]), textarea, select") || element.isContentEditable;
 document.addEventListener("keydown", (event) => {
   const box = document.querySelector("[data-search]");
@@ -155,8 +159,11 @@ document.addEventListener("keydown", (event) => {
     box.focus();
     box.select();
   }
-  if (event.key === "Escape") document.querySelectorAll("details.menu[open]").forEach((menu) => {
-    if (menu.contains(event.target)) menu.querySelector("summary").focus();
+});
+
+document.addEventListener("keydown", ({ key, target }) => {
+  if (key === "Escape") document.querySelectorAll("details.menu[open]").forEach((menu) => {
+    if (menu.contains(target)) menu.querySelector("summary").focus();
     menu.open = false;
   });
 });
@@ -175,7 +182,7 @@ document.addEventListener("htmx:load", (event) => {
   if (form) updateSelection(form);
 });
 
-// A slider moves the number beside it, and the number the slider; the number is what is sent.
+// A slider and the number beside it move each other; only the number is sent.
 document.addEventListener("input", ({ target }) => {
   if (target.matches("[data-slides]")) document.getElementById(target.dataset.slides).value = target.value;
   const slider = document.querySelector(`[data-slides="${target.id}"]`);
@@ -183,7 +190,7 @@ document.addEventListener("input", ({ target }) => {
   target.closest(".knob")?.classList.toggle("changed", target.value !== target.closest(".knob").querySelector("[data-saved]").dataset.saved);
 });
 
-// Reads fail open, and say so: the list stays, with a line that it could not be refreshed.
+// If a request fails the page stays, with a notice that it may be out of date.
 for (const name of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) {
   document.addEventListener(name, (event) => {
     if (!event.target.matches("[data-quiet]")) document.getElementById("failed")?.removeAttribute("hidden");
@@ -193,7 +200,7 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   if (!event.target.matches("[data-quiet]")) document.getElementById("failed")?.setAttribute("hidden", "");
 });
 
-// What renews itself waits while somebody presses something in it, or is choosing from one of its lists.
+// A part that polls is not replaced while the reader presses something in it or chooses from one of its lists.
 let pressed = null;
 document.addEventListener("pointerdown", ({ target }) => { pressed = target; });
 for (const name of ["pointerup", "pointercancel"]) document.addEventListener(name, () => setTimeout(() => { pressed = null; }));
@@ -202,7 +209,8 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   if (isHeld && detail.requestConfig.elt.matches("[hx-trigger^=every]")) detail.shouldSwap = false;
 });
 
-// The focus stays on the control that was used, on the one before it if that is gone, or on the first. What has an id, htmx focuses itself.
+// After a swap the focus goes to the control that had it, or to the one before it if that is gone, or to the first. Controls are found again by
+// their names; those with an id htmx focuses itself.
 const namesIn = (part) => {
   const seen = {};
   const controls = part.querySelectorAll("a[href], button:not([aria-hidden]), input:not([type=hidden]), select, textarea, summary");
@@ -212,7 +220,7 @@ const namesIn = (part) => {
     return [`${name} ${seen[name]}`, control];
   });
 };
-// A button that is disabled while it works loses the focus before it is replaced.
+// A button that is disabled during its request loses the focus before the swap, so it is kept here.
 let used = null;
 document.addEventListener("htmx:beforeRequest", () => { used = document.activeElement.closest("button"); });
 let left = null;
@@ -233,7 +241,7 @@ document.addEventListener("htmx:afterSettle", () => {
   left = null;
 });
 
-// A category, a page or a filter's end that is chosen before what was typed is found goes with it, although its link was made before.
+// Links to categories, pages and without a filter were rendered before the latest typing. If one is clicked before that is searched, the text is added to it.
 const addTyped = (asked) => {
   const typed = document.querySelector("[data-search]").value.trim();
   if (typed === (asked.get("search") ?? "").trim()) return;
@@ -256,12 +264,12 @@ document.addEventListener("click", ({ target }) => {
   link.href = url;
 });
 
-// A filter that is not set does not belong in the address, and letters are no steps to go back over.
+// Filters that are not set are left out of the URL. X-Typing keeps each typed letter from becoming an entry of the history.
 document.addEventListener("htmx:configRequest", ({ detail }) => {
   if (detail.elt.closest("[hx-sync^='#filter-form']")) keepTyped(detail);
   if (token()) detail.headers["X-CSRFToken"] = token();
   if (detail.triggeringEvent?.type === "input") detail.headers["X-Typing"] = "true";
-  // Without a session a hint is not worth leaving the page, and what is being written on it, for the sign-in.
+  // Without a session X-Hint keeps the reader on the page: a hint is not worth losing what is being written there.
   if (detail.triggeringEvent && detail.elt.matches("[data-quiet]")) detail.headers["X-Hint"] = "true";
   if (detail.verb !== "get") return;
   for (const name of [...detail.formData.keys()]) {
@@ -269,7 +277,7 @@ document.addEventListener("htmx:configRequest", ({ detail }) => {
   }
 });
 
-// The inbox: letters act on the row that has the focus, and the focus moves on when that row is gone.
+// The inbox: keys act on the row with the focus, and the focus moves on when that row is removed.
 const inboxRows = () => [...document.querySelectorAll("[data-inbox] [data-row]")];
 const focusRow = (row) => {
   row?.focus({ preventScroll: true });
@@ -283,9 +291,10 @@ document.addEventListener("keydown", (event) => {
   const at = rows.findIndex((row) => row.contains(document.activeElement));
   const step = { j: 1, k: -1, ...(at >= 0 && { ArrowDown: 1, ArrowUp: -1 }) }[event.key];
   const help = inbox.querySelector("[data-help]");
+  const control = at >= 0 && /^[a-z]$/.test(event.key) ? rows[at].querySelector(`[data-key=${event.key}]`) : null;
   if (event.key === "?" && help) help.open = !help.open;
   else if (step) focusRow(rows[Math.min(Math.max(at + step, 0), rows.length - 1)]);
-  else if (at >= 0 && /^[a-z]$/.test(event.key) && rows[at].querySelector(`[data-key=${event.key}]`)) rows[at].querySelector(`[data-key=${event.key}]`).click();
+  else if (control) control.click();
   else return;
   event.preventDefault();
 });
@@ -295,7 +304,7 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const rows = inboxRows();
   const at = rows.indexOf(detail.target);
   const next = rows[at + 1] || rows[at - 1];
-  // After the swap, which follows at once.
+  // After the swap, which htmx does right after this event.
   setTimeout(() => {
     document.querySelector("dialog[open]")?.close();
     if (next) {
