@@ -1,4 +1,4 @@
-"""One PostgreSQL for all tests: our own embedded server, in a directory that is thrown away afterwards."""
+"""One PostgreSQL for all tests: the embedded server, in a temporary directory."""
 
 import shutil
 import signal
@@ -49,7 +49,7 @@ def discard(data_dir: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def empty_queue(request: pytest.FixtureRequest, django_db_blocker: Any) -> Iterator[None]:
-    """Tests without a transaction around them leave jobs behind: Django empties only tables of its own."""
+    """Empty the queue after tests that commit, because Django only empties tables of its own models."""
     yield
     marker = request.node.get_closest_marker("django_db")
     if marker and marker.kwargs.get("transaction"):
@@ -59,14 +59,14 @@ def empty_queue(request: pytest.FixtureRequest, django_db_blocker: Any) -> Itera
 
 @pytest.fixture
 def storage(tmp_path: Path, settings: Any) -> Path:
-    """Where files are kept, of this test alone."""
+    """A directory for uploaded files, for this test alone."""
     settings.MEDIA_ROOT = tmp_path
     return tmp_path
 
 
 @pytest.fixture
 def one_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a caller may do in a minute is counted from nothing, and the test takes no more than one."""
+    """Count requests from zero and stop the clock, so that the whole test is within one minute."""
     from accounts import throttling
 
     now = time.time()
@@ -76,7 +76,7 @@ def one_minute(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def openai(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    """A language model and an embedder, which reach every instance; nobody waits long before asking them again."""
+    """A local OpenAI server that every instance uses, with hardly a pause before a retry."""
     from memories.embedding import embedder
     from memories.learning import llm
 

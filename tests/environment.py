@@ -1,4 +1,4 @@
-"""The environment of the tests, with nothing of the developer's in it. To be imported before the settings are."""
+"""Sets the environment of the tests, without the developer's own settings. To be imported before Django's settings."""
 
 import os
 import re
@@ -14,7 +14,7 @@ def documented_variables() -> set[str]:
     return set(re.findall(r"^# ([A-Z_]+)=", (ROOT / ".env.example").read_text(), flags=re.MULTILINE))
 
 
-# Workers inherit what the first process prepared.
+# Workers of pytest-xdist inherit what the first process has set.
 if not IS_WORKER:
     for name in documented_variables() - KEPT:
         os.environ.pop(name, None)

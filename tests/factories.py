@@ -1,4 +1,4 @@
-"""People, instances and memories for tests, made through the same functions the product uses."""
+"""Users, instances and memories for tests, made by the functions that the product uses."""
 
 from itertools import count
 from typing import Any
@@ -32,7 +32,7 @@ def make_instance(slug: str = "", **settings: Any) -> Instance:
 
 
 def store_with_another_encryption_key(instance: Instance, openai_key: str) -> None:
-    """What a database brought from a server with other secrets has in it."""
+    """Store the key as a server with another FIELD_ENCRYPTION_KEYS would, which this one cannot decrypt."""
     token = Fernet(Fernet.generate_key()).encrypt(openai_key.encode()).decode()
     with connection.cursor() as cursor:
         cursor.execute(
@@ -58,7 +58,7 @@ def scope_of(instance: Instance, actor: Actor = SHELL) -> Scope:
 
 
 def make_memory(instance: Instance, content: str = "", **fields: Any) -> Memory:
-    """A memory saved as the API saves it. One that has expired already was saved before."""
+    """A memory saved as the API saves it. A date in the past, which that refuses, is set afterwards."""
     fields = {"content": content or f"Memory number {next(_numbers)}", **fields}
     expires_at = TypeAdapter(Moment | None).validate_python(fields.pop("expiresAt", None))
     has_expired = expires_at is not None and expires_at <= timezone.now()
@@ -74,7 +74,7 @@ def correct(memory: Memory, **changes: Any) -> Memory:
 
 
 def make_waiting(instance: Instance, content: str = "", conflict: Memory | None = None, **fields: Any) -> Memory:
-    """A memory as extraction leaves it when a person has to look at it first."""
+    """A memory that waits for review, as extraction leaves it."""
     memory = make_memory(instance, content, **fields)
     rows = Memory.objects.filter(pk=memory.pk)
     rows.update(review=Review.PENDING, conflicts_with_id=conflict.id if conflict else None)

@@ -1,4 +1,4 @@
-"""The documents say what is there."""
+"""What the documents name exists, and what exists is documented."""
 
 import re
 from pathlib import Path
@@ -59,7 +59,7 @@ def test_privacy_names_every_action_of_the_audit_log() -> None:
 
 
 def actions_in(source: str) -> set[str]:
-    """What is recorded as such, under a constant, or by a function that is told the action."""
+    """The actions a module records: as a literal, as a constant, or as an argument of a function."""
     constants = re.findall(r"\b(?:record|entry)\(scope, ([A-Z_]+)\b", source)
     named = "|".join(["action", "action: str", *constants])
     literals = re.findall(r'\baudit\.(?:record|entry)\(\s*scope,\s*"([^"]+)"', source)

@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("memoryconsole", "accounts", "instances", "conversations", "memories")
 INTERFACES = ("views", "api", "forms", "management", "cli", "mcp", "urls", "jobs")
-# The doorkeepers that every view or endpoint of their kind goes through.
+# What all views, endpoints or commands are built on.
 SHARED_BY_INTERFACES = {
     "accounts.api_authentication",
     "accounts.pages",
@@ -54,7 +54,7 @@ def test_the_domain_knows_no_interface(module: str) -> None:
         assert {name for name in interfaces if not {name, name.rsplit(".", 1)[0]} & SHARED_BY_INTERFACES} == set()
 
 
-# Where everything is put together.
+# Modules that put the parts together.
 TOGETHER = {"memoryconsole.urls", "memoryconsole.api_urls", "memoryconsole.first_start"}
 
 

@@ -1,6 +1,6 @@
 """How many SQL statements each page takes, against a committed baseline: no page may grow one per row.
 
-UPDATE_QUERY_COUNTS=yes writes the baseline anew.
+UPDATE_QUERY_COUNTS=yes writes a new baseline.
 """
 
 import json

@@ -13,7 +13,7 @@ OWNED = """
 SELECT table_name FROM information_schema.columns
 WHERE table_schema = 'public' AND column_name = 'instance_id'
 """
-# Who may open what is not an instance's own data: these are looked up by person or key.
+# Access rights are not data of an instance: these tables are looked up by user or key.
 NOT_OWNED = {"accounts_membership", "accounts_apikey_instances"}
 
 INDEXES = """
@@ -61,12 +61,11 @@ def test_the_instance_leads_every_foreign_key() -> None:
         assert len(columns) == (1 if target == "instances_instance" else 2), name
 
 
-# A partial index cannot answer what a foreign key asks.
 PRIMARY_KEYS = """
 SELECT t.relname, bool_and(k.indexrelid >= x.indexrelid) FROM pg_index x
 JOIN pg_class t ON t.oid = x.indrelid JOIN pg_index k ON k.indrelid = t.oid AND k.indisprimary
 WHERE t.oid IN (SELECT confrelid FROM pg_constraint WHERE contype = 'f' AND array_length(conkey, 1) = 2)
-  AND x.indpred IS NULL  -- a partial index cannot answer whether a row is there
+  AND x.indpred IS NULL  -- a foreign key cannot be checked in a partial index
 GROUP BY t.relname
 """
 
