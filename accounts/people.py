@@ -25,7 +25,7 @@ GROUPS = 5
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A membership to be: an instance, and how far beyond it the user may read."""
+    """A membership to give: an instance, and how far beyond it the user may read."""
 
     instance: Instance
     read_team: bool = False

@@ -30,7 +30,7 @@ from memoryconsole.schema import ErrorJson, documented
 
 
 class ConversationsQuery(Paging):
-    """Every filter narrows; leaving one out means any."""
+    """Filters of the list; one that is left out matches every conversation."""
 
     external_id: Annotated[Name | None, NotEmpty] = None
     channel: Annotated[Short | None, NotEmpty] = None

@@ -24,7 +24,7 @@ LINKED_SHOWN = 100
 
 
 class ConversationFilters(Input):
-    """Every filter narrows; an empty one means any."""
+    """Filters of the list; an empty one matches every conversation."""
 
     channel: Short = ""
     user: Name = ""

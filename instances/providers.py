@@ -25,7 +25,7 @@ class Provider:
         return settings.AZURE_OPENAI_CHAT_DEPLOYMENT if self.kind == "azure" else settings.FAST_MODEL
 
     def client(self, *, timeout: float) -> "OpenAI":
-        """A client without retries; callers have their own. It is imported late, because it takes a second to load."""
+        """A client without retries; callers have their own. The library is imported here: it takes a second to load."""
         from openai import AzureOpenAI, OpenAI
 
         if self.kind == "azure":

@@ -48,22 +48,8 @@ def prepare(*, demo: bool, say: Say) -> None:
     from memoryconsole import first_start
 
     say("Preparing the database …")
-    if problem := health.connection_problem():
-        raise CommandError(f"The database cannot be reached: {problem}")
-    text = health.text()
-    if text.level == "broken":
-        raise CommandError(f"{text.message} {text.advice}")
-    try:
-        call_command("migrate", verbosity=0, interactive=False)
-    except DatabaseError as error:
-        # Django raises this one in place of the first error.
-        said = error.__context__ if isinstance(error, MigrationSchemaMissing) else error
-        if said is None or getattr(said.__cause__, "sqlstate", None) not in REFUSALS:
-            raise
-        raise CommandError(
-            f"The migrations cannot be applied: {str(said).splitlines()[0]}. "
-            "docs/running.md says what a PostgreSQL of your own must have and allow."
-        ) from None
+    _check_database()
+    _migrate()
     password = first_start.prepare(demo=demo)
     if password:
         # At once, because it cannot be shown again if something fails later.
@@ -72,6 +58,28 @@ def prepare(*, demo: bool, say: Say) -> None:
     database = cast(DatabaseWrapper, connections["default"])
     database.close()
     database.close_pool()
+
+
+def _check_database() -> None:
+    if problem := health.connection_problem():
+        raise CommandError(f"The database cannot be reached: {problem}")
+    text = health.text()
+    if text.level == "broken":
+        raise CommandError(f"{text.message} {text.advice}")
+
+
+def _migrate() -> None:
+    try:
+        call_command("migrate", verbosity=0, interactive=False)
+    except DatabaseError as error:
+        # Django raises this one in place of the first error.
+        first = error.__context__ if isinstance(error, MigrationSchemaMissing) else error
+        if first is None or getattr(first.__cause__, "sqlstate", None) not in REFUSALS:
+            raise
+        raise CommandError(
+            f"The migrations cannot be applied: {str(first).splitlines()[0]}. "
+            "docs/running.md says what a PostgreSQL of your own must have and allow."
+        ) from None
 
 
 class Supervisor:

@@ -31,8 +31,8 @@ STALLED_SECONDS = 30
 # A job is given up when this many workers have died with it. Each lowers its priority by one, which counts them; the
 # attempts cannot, because a job that waits for an API has many.
 MOST_DEATHS = 5
-# Periodic jobs that were missed are made up for: some consoles are stopped every night, for a backup.
-MADE_UP_SECONDS = 24 * 60 * 60
+# Periodic jobs missed in this time are run later: some consoles are stopped every night, for a backup.
+MISSED_SECONDS = 24 * 60 * 60
 # A nightly task that is also queued at every start: the server may have got another key or model meanwhile.
 AT_START = "embed_all_memories"
 # How often to poll for jobs whose lock another worker has released, because procrastinate does not notify of that.
@@ -105,7 +105,7 @@ def worker_app() -> App:
         connector=PatientConnector(kwargs=connector_params()),
         import_paths=app.import_paths,
         worker_defaults=app.worker_defaults,
-        periodic_defaults={"max_delay": MADE_UP_SECONDS},
+        periodic_defaults={"max_delay": MISSED_SECONDS},
     )
     worker.job_manager = PatientManager(worker.connector)
     worker.tasks = app.tasks

@@ -114,7 +114,7 @@ def _make(place: Path) -> None:
 
 
 def abandoned() -> list[Path]:
-    """Root's clusters whose data directory is gone. They are kept, because that may only not be mounted."""
+    """Root's clusters whose data directory is gone. They are kept, because its disk may just not be mounted."""
     if os.geteuid() != 0 or not SHARED.is_dir():
         return []
     return [home for home in sorted(SHARED.glob("cluster-*")) if not _is_linked(home)]

@@ -8,7 +8,7 @@ from accounts.people import finish_reset
 
 
 class Command(changepassword.Command):
-    """Django's command, which does not lift the lockout after too many wrong passwords."""
+    """Django's command, which here also ends a lockout after too many wrong passwords."""
 
     def handle(self, *args: Any, **options: Any) -> str | None:
         username = options["username"] or getpass.getuser()
