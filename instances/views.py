@@ -114,8 +114,8 @@ def instance_delete(request: ConsoleRequest, slug: str) -> HttpResponse:
     require_superadmin(scope.actor)
     form = ConfirmForm(posted(request), name=scope.instance.slug, is_its="slug", otherwise="Nothing was deleted.")
     if request.method == "POST" and form.is_valid():
-        gone = delete_instance(scope)
-        messages.success(request, f"{scope.instance.name} is deleted, {_with_all(gone)}. Nothing of it is left.")
+        counts = delete_instance(scope)
+        messages.success(request, f"{scope.instance.name} is deleted, {_with_contents(counts)}. Nothing of it is left.")
         return redirect("/instances")
     return render(request, "instances/delete.html", {"form": form, "contents": contents_of(scope)})
 
@@ -124,8 +124,8 @@ def instance_delete(request: ConsoleRequest, slug: str) -> HttpResponse:
 @superadmins_only
 def demo_remove(request: ConsoleRequest) -> HttpResponse:
     if request.method == "POST":
-        gone = remove_demo(actor_of(request))
-        messages.success(request, f"The demo is removed, {_with_all(gone)}.")
+        counts = remove_demo(actor_of(request))
+        messages.success(request, f"The demo is removed, {_with_contents(counts)}.")
         return redirect("/instances")
     return render_part(request, "instances/remove_demo.html", "question", {"demo": demo_instances()})
 
@@ -163,6 +163,6 @@ def _test(key: str) -> Tested:
     return Tested(works=not reason, message=reason or "The key works.")
 
 
-def _with_all(gone: dict[str, int]) -> str:
-    memories, conversations = gone["memories"], gone["conversations"]
+def _with_contents(counts: dict[str, int]) -> str:
+    memories, conversations = counts["memories"], counts["conversations"]
     return f"with {counted(memories, 'memory', 'memories')} and {counted(conversations, 'conversation')}"

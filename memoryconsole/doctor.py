@@ -78,13 +78,13 @@ def secrets() -> Finding:
 def disk_space() -> Finding:
     places = [settings.DATA_DIR, settings.DATA_DIR / "postgres"]
     free = min(shutil.disk_usage(place).free for place in places if place.exists())
-    said = f"{free / 1024**3:.1f} GB free"
+    message = f"{free / 1024**3:.1f} GB free"
     advice = "Free some space: PostgreSQL stops accepting writes when the disk is full."
     if free < NO_SPACE:
-        return Finding("disk space", "broken", said, advice)
+        return Finding("disk space", "broken", message, advice)
     if free < LITTLE_SPACE:
-        return Finding("disk space", "warning", said, advice)
-    return Finding("disk space", "ok", said)
+        return Finding("disk space", "warning", message, advice)
+    return Finding("disk space", "ok", message)
 
 
 def allowed_hosts() -> Finding:

@@ -41,6 +41,6 @@ def _without_messages(logger: Any, name: str, event: Any) -> Any:
 def _described(error: BaseException) -> list[str]:
     """The exception and its causes, the last one first."""
     before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    said = f": {error}" if isinstance(error, HARMLESS) else ""
+    message = f": {error}" if isinstance(error, HARMLESS) else ""
     where = "".join(traceback.format_tb(error.__traceback__))
-    return [f"{type(error).__name__}{said}\n{where}", *(_described(before) if before else [])]
+    return [f"{type(error).__name__}{message}\n{where}", *(_described(before) if before else [])]

@@ -173,8 +173,8 @@ class Cluster:
         if done.returncode != 0:
             with place.open("rb") as log:
                 log.seek(before)
-                said = log.read().decode(errors="replace").strip().splitlines()[-12:]
-            raise EmbeddedPostgresError("\n".join([f"{failure}; {place} ends with:", *said]))
+                last_lines = log.read().decode(errors="replace").strip().splitlines()[-12:]
+            raise EmbeddedPostgresError("\n".join([f"{failure}; {place} ends with:", *last_lines]))
 
 
 def _rotate(log: Path) -> None:

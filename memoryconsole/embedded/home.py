@@ -54,8 +54,8 @@ class Home:
     def _socket_directory_in_use(self) -> Path | None:
         """Where the running server listens: it may have been started with another TMPDIR."""
         try:
-            said = Path(read_path(self.cluster / "postmaster.pid").splitlines()[SOCKET_LINE])
-            return said if said.is_absolute() and said.is_dir() else None
+            directory = Path(read_path(self.cluster / "postmaster.pid").splitlines()[SOCKET_LINE])
+            return directory if directory.is_absolute() and directory.is_dir() else None
         except (OSError, IndexError):
             return None
 
