@@ -101,7 +101,7 @@ def test_tables_that_are_none(bot: Instance) -> None:
 @pytest.mark.parametrize("wrap", ["[%s]", '{"total": 1, "memories": [%s]}', '{"results": [%s]}'])
 def test_a_list_of_our_own_memories_loses_nothing(bot: Instance, wrap: str) -> None:
     item = {"content": "Ann likes tea", "visibility": "private", "owner": "ann", "key": "drink", "tags": ["food"]}
-    assert told(brought_in(bot, wrap % json.dumps(item))) == {"rows": 1, "created": 1}
+    assert counts(import_text(bot, wrap % json.dumps(item))) == {"rows": 1, "created": 1}
     ann = Memory.objects.get()
     assert (ann.visibility, ann.owner, ann.key, ann.tags) == ("private", "ann", "drink", ["food"])
 
@@ -127,7 +127,7 @@ def test_a_line_that_is_no_text_is_a_problem_of_its_own() -> None:
 
 
 def test_text_may_begin_like_another_kind_of_file(bot: Instance) -> None:
-    assert brought_in(bot, "ID3 tags matter to Ann\nOggS is a sound\n").created == 2
+    assert import_text(bot, "ID3 tags matter to Ann\nOggS is a sound\n").created == 2
 
 
 MEM0: dict[str, list[Any]] = {
