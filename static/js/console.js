@@ -25,16 +25,24 @@ document.addEventListener("submit", ({ target }) => {
 }, true);
 
 // A form is not sent twice: on a slow connection a second click created a second instance. After a while, or after going back, it can be
-// sent again.
+// sent again. Until then the bar at the top shows that it is on its way.
 let sent = new WeakSet();
+const showSending = (isSending) => document.getElementById("progress")?.classList.toggle("htmx-request", isSending);
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (event.defaultPrevented || form.getAttribute("method") !== "post") return;
   if (sent.has(form)) event.preventDefault();
   sent.add(form);
-  setTimeout(() => sent.delete(form), 15000);
+  showSending(true);
+  setTimeout(() => {
+    sent.delete(form);
+    showSending(false);
+  }, 15000);
 });
-addEventListener("pageshow", () => { sent = new WeakSet(); });
+addEventListener("pageshow", () => {
+  sent = new WeakSet();
+  showSending(false);
+});
 
 // After going back the picker shows the page's own instance, not the one that was picked on it.
 addEventListener("pageshow", () => document.querySelector(".picker")?.reset());
