@@ -105,7 +105,7 @@ def _change(request: ConsoleRequest, scope: Scope, selection: Selection, action:
         messages.error(request, problem.detail)
     else:
         kept = len(ids) - changed
-        note = f" {kept:,} already were." if kept else ""
+        note = f" {kept:,} needed no change." if kept else ""
         gone = _gone(selection, ids)
         messages.success(
             request, f"Changed {counted(changed, 'memory', 'memories')}.{note}{' ' + gone if gone else ''}"

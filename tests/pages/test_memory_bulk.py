@@ -95,7 +95,7 @@ def test_a_bulk_change_of_what_they_say_leaves_versions(alice: Client, support: 
     alice.post(BULK, {"ids": ids(*memories), "action": "pin"})
     assert MemoryVersion.objects.filter(instance=support, reason="bulk change").count() == 3
     response = alice.post(BULK, {"ids": ids(*memories), "action": "category", "category": "fact"}, follow=True)
-    assert "Changed 0 memories. 3 already were." in response.content.decode()
+    assert "Changed 0 memories. 3 needed no change." in response.content.decode()
     assert MemoryVersion.objects.count() == 3
 
 
@@ -197,7 +197,7 @@ def test_a_bulk_change_counts_versions_and_leaves_alone_what_is_like_that(alice:
     html = alice.post(
         BULK, {"ids": ids(first, second, third), "action": "category", "category": "decision"}, follow=True
     )
-    assert "Changed 1 memory. 2 already were." in html.content.decode()
+    assert "Changed 1 memory. 2 needed no change." in html.content.decode()
     versions = MemoryVersion.objects.order_by("memory_id", "number").values_list("memory_id", "number", "category")
     kept = [(each.id, n, was) for each in (first, second) for n, was in ((1, "fact"), (2, "event"))]
     assert list(versions) == [*kept, (third.id, 1, "fact")]
