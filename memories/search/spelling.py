@@ -6,10 +6,13 @@ takes a tenth of the time that PostgreSQL needs for it.
 """
 
 import re
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any
+from time import monotonic
+from typing import Any, NamedTuple
+from uuid import UUID
 
 from django.db import connection
 
@@ -25,6 +28,8 @@ MOST_WORDS = 8
 SAMPLE = 1_000
 SAMPLED_WORDS = 20_000
 LOOKED_AT = 4 * SAMPLE
+# How long a sample is kept at most, and how many.
+SECONDS, MOST_SAMPLES = 60, 16
 SAID = re.compile(rf"{IN_WORD}{{3,}}")
 HALVES = re.compile(rf"(?:(?!\d){IN_WORD})+|\d+")
 
@@ -78,6 +83,7 @@ WHERE cardinality(cut) > 0 AND coalesce((
 )) IS NULL
 """
 
+LATEST = "SELECT (SELECT id FROM memories_auditentry WHERE instance_id = %(instance)s::uuid ORDER BY id DESC LIMIT 1)"
 SAMPLED = f"""
 SELECT coalesce(string_agg(strip(words)::text, ' '), '')
 FROM (
@@ -94,7 +100,8 @@ FROM (
 WHERE words_before < {SAMPLED_WORDS}
 """
 
-# The words as they are written in the memories, because the index only has their stems.
+# The words as they are written in the memories, because the index only has their stems. A sample may be a minute old,
+# so words that nobody can read any more are left out.
 SPELT = f"""
 SELECT word, coalesce((
     SELECT token
@@ -110,6 +117,11 @@ SELECT word, coalesce((
     LIMIT 1
 ), stem)
 FROM unnest((SELECT %(words)s::text[]), (SELECT %(stems)s::text[])) AS meant (word, stem)
+WHERE EXISTS (
+    SELECT FROM memories_chunk c
+    WHERE c.instance_id = %(instance)s::uuid AND c.live
+      AND c.words @@ array_to_tsvector(ARRAY[stem])::text::tsquery AND {READABLE}
+)
 """
 
 
@@ -140,14 +152,37 @@ def _known_words(scope: Scope, words: Sequence[UnknownWord]) -> dict[str, list[s
     """For each of these what was probably meant, spelt as in the newest chunks."""
     if not words:
         return {}
-    ((tsvectors,),) = _rows(scope, SAMPLED)
-    known = KnownStems(tsvectors)
+    known = _known_stems(scope)
     pairs = [(word.text, stem) for word in words for stem in word.meant(known)]
     spelt: dict[str, list[str]] = {}
     if pairs:
         for word, spelling in _rows(scope, SPELT, words=[word for word, _ in pairs], stems=[stem for _, stem in pairs]):
             spelt.setdefault(word, []).append(spelling)
     return spelt
+
+
+class Sample(NamedTuple):
+    latest: UUID | None
+    """The latest entry of the audit log when the sample was taken: every write makes one."""
+    until: float
+    known: KnownStems
+
+
+_samples: OrderedDict[tuple[UUID, str, str | None], Sample] = OrderedDict()
+
+
+def _known_stems(scope: Scope) -> KnownStems:
+    """Kept until somebody writes to the instance: while a person types, one search follows another."""
+    key = (scope.instance.id, scope.instance.language, scope.private_memories_of)
+    ((latest,),) = _rows(scope, LATEST)
+    sample = _samples.pop(key, None)
+    if sample is None or sample.latest != latest or sample.until < monotonic():
+        ((tsvectors,),) = _rows(scope, SAMPLED)
+        sample = Sample(latest, monotonic() + SECONDS, KnownStems(tsvectors))
+    _samples[key] = sample
+    while len(_samples) > MOST_SAMPLES:
+        _samples.popitem(last=False)
+    return sample.known
 
 
 def _rows(scope: Scope, statement: str, **named: Any) -> list[tuple[Any, ...]]:
