@@ -19,17 +19,18 @@ WITH RECURSIVE known AS (
 )
 SELECT owner FROM known WHERE starts_with(owner, %(prefix)s) LIMIT %(limit)s::int
 """
+SHOWN = 50
 VISIBLE = "AND (NOT visibility = 'private' OR owner = %(reader)s)"
 
 
-def known_owners(scope: Scope, prefix: str = "", *, limit: int = 50) -> list[str]:
+def known_owners(scope: Scope, prefix: str = "") -> list[str]:
     """Owners whose names begin with `prefix`, in alphabetical order, if the reader may see one of their memories."""
     reader = scope.private_memories_of
     sql = NAMES.format(visible="" if reader is None else VISIBLE)
     named: dict[str, Any] = {
         "instance": scope.instance.id,
         "prefix": prefix.replace("\x00", ""),
-        "limit": limit,
+        "limit": SHOWN,
         "reader": reader,
     }
     with connection.cursor() as cursor:

@@ -8,14 +8,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import TypedDict
 
-from accounts.api_authentication import open_named
+from memories.api.opening import from_query
 from memories.attachments import attach, attachments_of, delete_attachment, find_attachment, parts_of_file
 from memories.file_types import TYPES
 from memories.models import Attachment
 from memories.store import find_memory
-from memoryconsole.endpoints import Endpoint, Nothing, query
+from memoryconsole.endpoints import Endpoint, Nothing
 from memoryconsole.files import FILE_PARSERS, download, file_in
-from memoryconsole.inputs import Input, Text, read
+from memoryconsole.inputs import Input, Text
 from memoryconsole.presenting import Id, When, when
 from memoryconsole.schema import documented
 
@@ -55,9 +55,7 @@ class Attachments(Endpoint):
 
     @documented("listAttachments", "The files kept with a memory", answers={200: AttachmentsJson})
     def get(self, request: Request, id: str) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        read(Nothing, data)
+        scope, _ = from_query(request, Nothing)
         memory = find_memory(scope, id)
         answer: AttachmentsJson = {"attachments": [attachment_json(each) for each in attachments_of(scope, memory)]}
         return Response(answer)
@@ -70,9 +68,7 @@ class Attachments(Endpoint):
         files=["multipart/form-data", "application/octet-stream"],
     )
     def post(self, request: Request, id: str) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        wanted = read(AttachmentQuery, data)
+        scope, wanted = from_query(request, AttachmentQuery)
         scope.require_write()
         stream, name = file_in(request)
         answer: OneAttachmentJson = {"attachment": attachment_json(attach(scope, id, stream, name=wanted.name or name))}
@@ -82,17 +78,13 @@ class Attachments(Endpoint):
 class OneAttachment(Endpoint):
     @documented("downloadAttachment", "Download a file", answers={}, downloads=TYPES)
     def get(self, request: Request, id: str, attachmentId: str) -> StreamingHttpResponse:
-        data = query(request)
-        scope = open_named(request, data)
-        read(Nothing, data)
+        scope, _ = from_query(request, Nothing)
         attachment = find_attachment(scope, id, attachmentId)
         return download(parts_of_file(attachment), name=attachment.name, content_type=attachment.content_type)
 
     @documented("deleteAttachment", "Remove a file for good", answers={200: AttachmentDeletedJson})
     def delete(self, request: Request, id: str, attachmentId: str) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        read(Nothing, data)
+        scope, _ = from_query(request, Nothing)
         delete_attachment(scope, id, attachmentId)
         answer: AttachmentDeletedJson = {"deleted": 1}
         return Response(answer)

@@ -4,10 +4,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import TypedDict
 
-from accounts.api_authentication import open_named
+from memories.api.opening import from_query
 from memories.audit_log import AuditFilters, EntryJson, entry_json, list_entries
-from memoryconsole.endpoints import Endpoint, query
-from memoryconsole.inputs import Cursor, Limit, read
+from memoryconsole.endpoints import Endpoint
+from memoryconsole.inputs import Cursor, Limit
 from memoryconsole.schema import documented
 
 
@@ -30,9 +30,7 @@ class Audit(Endpoint):
         answers={200: AuditJson},
     )
     def get(self, request: Request) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        wanted = read(AuditQuery, data)
+        scope, wanted = from_query(request, AuditQuery)
         found = list_entries(scope, wanted, limit=wanted.limit, cursor=wanted.cursor)
         answer: AuditJson = {
             "limit": wanted.limit,

@@ -7,14 +7,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import TypedDict
 
-from accounts.api_authentication import open_named
+from memories.api.opening import from_body, from_query
 from memories.draft import Content
 from memories.models import DuplicatePair
 from memories.presenting import MemoryJson, memory_json
 from memories.review import duplicates
 from memories.review.duplicates import Likeness
-from memoryconsole.endpoints import Endpoint, Paging, body, query
-from memoryconsole.inputs import Input, read
+from memoryconsole.endpoints import Endpoint, Paging
+from memoryconsole.inputs import Input
 from memoryconsole.presenting import Id, PageJson, one_of
 from memoryconsole.schema import ErrorJson, documented
 
@@ -64,9 +64,7 @@ class Duplicates(Endpoint):
         answers={200: PairsJson},
     )
     def get(self, request: Request) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        wanted = read(DuplicatesQuery, data)
+        scope, wanted = from_query(request, DuplicatesQuery)
         found, following = duplicates.part_of_pairs(scope, wanted.kind, **wanted.place)
         answer: PairsJson = {
             **wanted.page_json(duplicates.open_pairs(scope, wanted.kind).count(), following),
@@ -84,9 +82,7 @@ class OnePair(Endpoint):
         answers={200: PairDecidedJson, 409: ErrorJson},
     )
     def post(self, request: Request, id: str) -> Response:
-        data = body(request)
-        scope = open_named(request, data)
-        wanted = read(PairDecision, data)
+        scope, wanted = from_body(request, PairDecision)
         scope.require_write()
         if wanted.action == "merge":
             merged = duplicates.merge_pair(scope, id, wanted.content)

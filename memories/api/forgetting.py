@@ -8,10 +8,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import TypedDict
 
-from accounts.api_authentication import open_named
+from memories.api.opening import from_body, from_query
 from memories.forgetting import Owner, forget, preview
-from memoryconsole.endpoints import Endpoint, body, query
-from memoryconsole.inputs import Input, Number, read
+from memoryconsole.endpoints import Endpoint
+from memoryconsole.inputs import Input, Number
 from memoryconsole.schema import ErrorJson, documented
 
 Count = Annotated[Number, Field(ge=0)]
@@ -77,9 +77,8 @@ class Forget(Endpoint):
         answers={200: FoundJson},
     )
     def get(self, request: Request) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        counts = preview(scope, read(Owner, data).owner)
+        scope, wanted = from_query(request, Owner)
+        counts = preview(scope, wanted.owner)
         return Response({"found": asdict(counts)})
 
     @documented(
@@ -90,8 +89,6 @@ class Forget(Endpoint):
         answers={200: ForgottenJson, 409: StaleJson},
     )
     def post(self, request: Request) -> Response:
-        data = body(request)
-        scope = open_named(request, data)
-        wanted = read(Forgetting, data)
+        scope, wanted = from_body(request, Forgetting)
         done = forget(scope, wanted.owner, expected=wanted.expected.model_dump(exclude_none=True))
         return Response({"forgotten": asdict(done.counts), "left": done.left, "mentioned": done.mentioned})

@@ -8,13 +8,13 @@ from rest_framework.response import Response
 from typing_extensions import TypedDict
 
 from accounts.access import Scope
-from accounts.api_authentication import open_named
 from memories.activity import JobFilters, jobs, part_of_jobs, retry
+from memories.api.opening import from_body, from_query
 from memories.embedding.backfill import MOST, ask_for_embedding, find_job
 from memories.models import Job
 from memories.review.pairing import ask_for_pairs
-from memoryconsole.endpoints import Endpoint, Nothing, Paging, body, query
-from memoryconsole.inputs import Fraction, Input, Number, read
+from memoryconsole.endpoints import Endpoint, Nothing, Paging
+from memoryconsole.inputs import Fraction, Input, Number
 from memoryconsole.presenting import Id, PageJson, When, one_of, when
 from memoryconsole.schema import ErrorJson, documented
 
@@ -81,9 +81,7 @@ class JobsQuery(JobFilters, Paging):
 class Jobs(Endpoint):
     @documented("listJobs", "What the worker did and is doing", query=JobsQuery, answers={200: JobsJson})
     def get(self, request: Request) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        wanted = read(JobsQuery, data)
+        scope, wanted = from_query(request, JobsQuery)
         filters = wanted.filters()
         found, following = part_of_jobs(scope, filters, **wanted.place)
         answer: JobsJson = {
@@ -94,9 +92,7 @@ class Jobs(Endpoint):
 
     @documented("startJob", "Have the worker do something", body=JobDraft, instance="body", answers={202: OneJobJson})
     def post(self, request: Request) -> Response:
-        data = body(request)
-        scope = open_named(request, data)
-        draft = read(JobDraft, data)
+        scope, draft = from_body(request, JobDraft)
         job = start(scope, draft)
         answer: OneJobJson = {"job": job_json(job, scope.instance.slug)}
         return Response(answer, status=202)
@@ -105,9 +101,7 @@ class Jobs(Endpoint):
 class OneJob(Endpoint):
     @documented("getJob", "How far a job is", answers={200: OneJobJson})
     def get(self, request: Request, id: str) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        read(Nothing, data)
+        scope, _ = from_query(request, Nothing)
         answer: OneJobJson = {"job": job_json(find_job(scope, id), scope.instance.slug)}
         return Response(answer)
 
@@ -121,9 +115,7 @@ class Retry(Endpoint):
         answers={202: RetriedJson, 409: ErrorJson},
     )
     def post(self, request: Request, id: str) -> Response:
-        data = body(request)
-        scope = open_named(request, data)
-        read(Nothing, data)
+        scope, _ = from_body(request, Nothing)
         job = retry(scope, id)
         answer: RetriedJson = {"job": job_json(job, scope.instance.slug) if job else None}
         return Response(answer, status=202)

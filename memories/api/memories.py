@@ -10,8 +10,8 @@ from rest_framework.response import Response
 from typing_extensions import TypedDict
 
 from accounts.access import Scope
-from accounts.api_authentication import open_named
 from memories import deletion, store, versions
+from memories.api.opening import from_body, from_query, from_query_or_body
 from memories.audit import note_private_reads
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.filters import Filters
@@ -30,9 +30,9 @@ from memories.presenting import (
 from memories.search.hybrid import search
 from memories.search.sharing import find_own_or_shared
 from memories.search.similar import similar
-from memoryconsole.endpoints import Endpoint, Nothing, Paging, Slice, body, query, query_or_body
+from memoryconsole.endpoints import Endpoint, Nothing, Paging, Slice
 from memoryconsole.errors import Conflict, Invalid
-from memoryconsole.inputs import Input, Limit, Number, Words, read
+from memoryconsole.inputs import Input, Limit, Number, Words
 from memoryconsole.schema import ErrorJson, documented
 
 MAX_AT_ONCE = 1000
@@ -129,9 +129,7 @@ class Memories(Endpoint):
         "listMemories", "List memories, newest first, or search them", query=MemoriesQuery, answers={200: MemoriesJson}
     )
     def get(self, request: Request) -> Response:
-        data = query(request, "tag")
-        scope = open_named(request, data)
-        wanted = read(MemoriesQuery, data)
+        scope, wanted = from_query(request, MemoriesQuery, "tag")
         if wanted.search:
             return Response(_found(scope, wanted))
         listing = list_from(scope, wanted, **wanted.place)
@@ -145,9 +143,7 @@ class Memories(Endpoint):
         answers={201: SavedJson, 200: SavedJson, 409: KeyTakenJson},
     )
     def post(self, request: Request) -> Response:
-        data = body(request)
-        scope = open_named(request, data)
-        draft = read(MemoryDraft, data)
+        scope, draft = from_body(request, MemoryDraft)
         try:
             saved = store.save(scope, draft)
         except Conflict as conflict:
@@ -167,9 +163,8 @@ class MemoriesInBulk(Endpoint):
         answers={201: ManySavedJson, 409: KeyTakenJson},
     )
     def post(self, request: Request) -> Response:
-        data = body(request)
-        scope = open_named(request, data)
-        stored = store.save_many(scope, read(MemoryDrafts, data).memories)
+        scope, drafts = from_body(request, MemoryDrafts)
+        stored = store.save_many(scope, drafts.memories)
         answer: ManySavedJson = {"memories": [memory_json(saved.memory, scope.instance.slug) for saved in stored]}
         if redacted := {str(saved.memory.id): list(saved.redacted) for saved in stored if saved.redacted}:
             answer["redacted"] = redacted
@@ -185,9 +180,7 @@ class MemoriesDeletion(Endpoint):
         answers={200: ReceiptJson, 409: StaleExpectationJson},
     )
     def post(self, request: Request) -> Response:
-        data = body(request)
-        scope = open_named(request, data)
-        wanted = read(Deletion, data)
+        scope, wanted = from_body(request, Deletion)
         if wanted.filter is not None and wanted.expected is not None:
             receipt = deletion.delete_matching(scope, wanted.filter, expected=wanted.expected)
         else:
@@ -198,9 +191,7 @@ class MemoriesDeletion(Endpoint):
 class OneMemory(Endpoint):
     @documented("getMemory", "Get a memory, of this instance or shared with it", answers={200: OneMemoryJson})
     def get(self, request: Request, id: str) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        read(Nothing, data)
+        scope, _ = from_query(request, Nothing)
         memory, origin = find_own_or_shared(scope, id)
         answer: OneMemoryJson = {"memory": memory_json(memory, origin.slug)}
         return Response(answer)
@@ -213,26 +204,20 @@ class OneMemory(Endpoint):
         answers={200: SavedJson, 409: KeyTakenJson},
     )
     def patch(self, request: Request, id: str) -> Response:
-        data = query_or_body(request)
-        scope = open_named(request, data)
-        changes = read(MemoryChanges, data)
+        scope, changes = from_query_or_body(request, MemoryChanges)
         saved = store.Saved(store.change(scope, id, changes), "updated", store.credentials_in(changes))
         return Response(saved_json(saved, scope.instance.slug))
 
     @documented("deleteMemory", "Delete a memory for good", answers={200: ReceiptJson})
     def delete(self, request: Request, id: str) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        read(Nothing, data)
+        scope, _ = from_query(request, Nothing)
         return Response(asdict(deletion.delete_memory(scope, id)))
 
 
 class History(Endpoint):
     @documented("listVersions", "What a memory said before, newest first", query=Slice, answers={200: VersionsJson})
     def get(self, request: Request, id: str) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        wanted = read(Slice, data)
+        scope, wanted = from_query(request, Slice)
         found = versions.history(scope, store.find_memory(scope, id))
         answer: VersionsJson = {
             "total": found.count(),
@@ -252,9 +237,7 @@ class Similar(Endpoint):
         "listSimilar", "The memories nearest to this one by vector", query=SimilarQuery, answers={200: SimilarsJson}
     )
     def get(self, request: Request, id: str) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        wanted = read(SimilarQuery, data)
+        scope, wanted = from_query(request, SimilarQuery)
         memory = store.find_memory(scope, id)
         near = [
             {**memory_json(other, scope.instance.slug), "similarity": cosine}
@@ -272,9 +255,8 @@ class Restore(Endpoint):
         answers={200: OneMemoryJson},
     )
     def post(self, request: Request, id: str) -> Response:
-        data = body(request)
-        scope = open_named(request, data)
-        memory = store.restore(scope, id, read(Restoration, data).version)
+        scope, wanted = from_body(request, Restoration)
+        memory = store.restore(scope, id, wanted.version)
         answer: OneMemoryJson = {"memory": memory_json(memory, scope.instance.slug)}
         return Response(answer)
 

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import TypedDict
 
-from accounts.api_authentication import open_named
+from memories.api.opening import from_body, from_query, from_query_or_body
 from memories.models import Procedure
 from memories.procedures.matching import Match, matches
 from memories.procedures.store import (
@@ -21,8 +21,8 @@ from memories.procedures.store import (
     find_procedure,
     most_used,
 )
-from memoryconsole.endpoints import Endpoint, Nothing, Slice, body, query, query_or_body
-from memoryconsole.inputs import Words, read
+from memoryconsole.endpoints import Endpoint, Nothing, Slice
+from memoryconsole.inputs import Words
 from memoryconsole.presenting import Id, When, when
 from memoryconsole.schema import ErrorJson, documented
 
@@ -74,9 +74,7 @@ class Procedures(Endpoint):
         answers={200: ProceduresJson},
     )
     def get(self, request: Request) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        wanted = read(ProceduresQuery, data)
+        scope, wanted = from_query(request, ProceduresQuery)
         part = slice(wanted.offset, wanted.offset + wanted.limit)
         slug = scope.instance.slug
         if wanted.match:
@@ -96,18 +94,15 @@ class Procedures(Endpoint):
         answers={201: OneProcedureJson, 409: ErrorJson},
     )
     def post(self, request: Request) -> Response:
-        data = body(request)
-        scope = open_named(request, data)
-        procedure = create_procedure(scope, read(ProcedureDraft, data))
+        scope, draft = from_body(request, ProcedureDraft)
+        procedure = create_procedure(scope, draft)
         return Response(one(procedure, scope.instance.slug), status=201)
 
 
 class OneProcedure(Endpoint):
     @documented("getProcedure", "Get a procedure", answers={200: OneProcedureJson})
     def get(self, request: Request, id: str) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        read(Nothing, data)
+        scope, _ = from_query(request, Nothing)
         return Response(one(find_procedure(scope, id), scope.instance.slug))
 
     @documented(
@@ -118,15 +113,12 @@ class OneProcedure(Endpoint):
         answers={200: OneProcedureJson, 409: ErrorJson},
     )
     def patch(self, request: Request, id: str) -> Response:
-        data = query_or_body(request)
-        scope = open_named(request, data)
-        return Response(one(change_procedure(scope, id, read(ProcedureChanges, data)), scope.instance.slug))
+        scope, changes = from_query_or_body(request, ProcedureChanges)
+        return Response(one(change_procedure(scope, id, changes), scope.instance.slug))
 
     @documented("deleteProcedure", "Delete a procedure for good", answers={200: ProcedureDeletedJson})
     def delete(self, request: Request, id: str) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        read(Nothing, data)
+        scope, _ = from_query(request, Nothing)
         delete_procedure(scope, id)
         answer: ProcedureDeletedJson = {"deleted": 1}
         return Response(answer)
@@ -141,9 +133,7 @@ class Used(Endpoint):
         answers={200: OneProcedureJson},
     )
     def post(self, request: Request, id: str) -> Response:
-        data = body(request)
-        scope = open_named(request, data)
-        read(Nothing, data)
+        scope, _ = from_body(request, Nothing)
         return Response(one(count_use(scope, id), scope.instance.slug))
 
 

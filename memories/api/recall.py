@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import TypedDict
 
-from accounts.api_authentication import open_named
+from memories.api.opening import from_body, from_query
 from memories.audit import note_private_reads
 from memories.draft import Name
 from memories.filters import NotEmpty
@@ -26,8 +26,8 @@ from memories.recall.presenting import (
 from memories.recall.recalling import RecallRequest, recall
 from memories.recall.replay import replay
 from memories.recall.why import why
-from memoryconsole.endpoints import Endpoint, Nothing, Paging, body, query
-from memoryconsole.inputs import Input, read
+from memoryconsole.endpoints import Endpoint, Nothing, Paging
+from memoryconsole.inputs import Input
 from memoryconsole.presenting import Id, PageJson
 from memoryconsole.schema import documented
 
@@ -70,9 +70,7 @@ class Recalling(Endpoint):
         answers={200: RecallJson},
     )
     def post(self, request: Request) -> Response:
-        data = body(request)
-        scope = open_named(request, data)
-        wanted = read(RecallRequest, data)
+        scope, wanted = from_body(request, RecallRequest)
         recalled = recall(scope, wanted)
         note_private_reads(scope, [given.memory for given in recalled.memories])
         return Response(recall_json(recalled, scope.instance.slug, explain=wanted.explain))
@@ -81,9 +79,7 @@ class Recalling(Endpoint):
 class Recalls(Endpoint):
     @documented("listRecalls", "The log of recalls, newest first", query=RecallsQuery, answers={200: RecallsJson})
     def get(self, request: Request) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        wanted = read(RecallsQuery, data)
+        scope, wanted = from_query(request, RecallsQuery)
         filters = wanted.filters()
         rows = recalls_of(scope, **filters)
         name = name_of_list("recalls", scope.instance.id, filters)
@@ -98,9 +94,7 @@ class Recalls(Endpoint):
 class OneRecall(Endpoint):
     @documented("getRecall", "A past recall with its full explanation", answers={200: OneRecallJson})
     def get(self, request: Request, id: str) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        read(Nothing, data)
+        scope, _ = from_query(request, Nothing)
         row = find_recall(scope, id)
         account = account_in(row)
         answer = full_logged_json(row, account, replay(scope, account), scope.instance.slug)
@@ -110,8 +104,6 @@ class OneRecall(Endpoint):
 class WhyRecalled(Endpoint):
     @documented("whyRecalled", "Why a memory was recalled, or why not", query=WhyQuery, answers={200: OneWhyJson})
     def get(self, request: Request, id: str) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        wanted = read(WhyQuery, data)
+        scope, wanted = from_query(request, WhyQuery)
         found = why(scope, account_in(find_recall(scope, id)), wanted.memory_id)
         return Response({"why": why_json(found, scope.instance.slug)})

@@ -10,14 +10,14 @@ from rest_framework.response import Response
 from typing_extensions import TypedDict
 
 from accounts.access import Scope
-from accounts.api_authentication import open_named
 from memories.api.memories import MAX_AT_ONCE, ReceiptJson
+from memories.api.opening import from_body, from_query
 from memories.draft import CategoryWord, Content, Importance, MemoryChanges
 from memories.presenting import MemoryJson, memory_json
 from memories.review import inbox
 from memories.review.inbox import Waiting
-from memoryconsole.endpoints import Endpoint, Paging, body, query
-from memoryconsole.inputs import Input, read
+from memoryconsole.endpoints import Endpoint, Paging
+from memoryconsole.inputs import Input
 from memoryconsole.presenting import PageJson
 from memoryconsole.schema import ErrorJson, documented
 
@@ -85,9 +85,7 @@ class Reviews(Endpoint):
         "listReviews", "What waits for a decision, newest first", query=ReviewsQuery, answers={200: ReviewsJson}
     )
     def get(self, request: Request) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        wanted = read(ReviewsQuery, data)
+        scope, wanted = from_query(request, ReviewsQuery)
         found, following = inbox.part_waiting(scope, wanted.why, **wanted.place)
         answer: ReviewsJson = {
             **wanted.page_json(inbox.waiting(scope, wanted.why).count(), following),
@@ -103,9 +101,7 @@ class Reviews(Endpoint):
         answers={200: ManyDecidedJson},
     )
     def post(self, request: Request) -> Response:
-        data = body(request)
-        scope = open_named(request, data)
-        wanted = read(ManyDecisions, data)
+        scope, wanted = from_body(request, ManyDecisions)
         if wanted.action == "approve":
             return Response({"approved": inbox.approve_many(scope, wanted.ids)})
         return Response({"receipt": asdict(inbox.reject(scope, wanted.ids))})
@@ -120,9 +116,8 @@ class OneReview(Endpoint):
         answers={200: DecidedJson, 409: ErrorJson},
     )
     def post(self, request: Request, id: str) -> Response:
-        data = body(request)
-        scope = open_named(request, data)
-        return Response(decide(scope, id, read(Decision, data)))
+        scope, decision = from_body(request, Decision)
+        return Response(decide(scope, id, decision))
 
 
 def decide(scope: Scope, id: str, decision: Decision) -> DecidedJson:

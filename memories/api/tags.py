@@ -8,11 +8,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import TypedDict
 
-from accounts.api_authentication import open_named
+from memories.api.opening import from_query
 from memories.draft import Tag
 from memories.tags import known_tags
-from memoryconsole.endpoints import Endpoint, query
-from memoryconsole.inputs import Input, Number, read
+from memoryconsole.endpoints import Endpoint
+from memoryconsole.inputs import Input, Number
 from memoryconsole.schema import documented
 
 
@@ -35,7 +35,5 @@ class Tags(Endpoint):
         "listTags", "The tags of the latest memories, most used first", query=TagsQuery, answers={200: TagsJson}
     )
     def get(self, request: Request) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        wanted = read(TagsQuery, data)
+        scope, wanted = from_query(request, TagsQuery)
         return Response({"tags": [asdict(tag) for tag in known_tags(scope, wanted.prefix, limit=wanted.limit)]})

@@ -8,18 +8,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import TypedDict
 
-from accounts.api_authentication import open_named
 from memories.api.jobs import JobJson, OneJobJson, job_json
+from memories.api.opening import from_query
 from memories.draft import Name
 from memories.filters import Filters
 from memories.models import Job
 from memories.transfer import uploads
 from memories.transfer.exporting import CONTENT_TYPES, export
 from memories.transfer.formats.detecting import FORMATS
-from memoryconsole.endpoints import Endpoint, query
+from memoryconsole.endpoints import Endpoint
 from memoryconsole.errors import Invalid
 from memoryconsole.files import FILE_PARSERS, download, file_in
-from memoryconsole.inputs import Input, read
+from memoryconsole.inputs import Input
 from memoryconsole.presenting import one_of
 from memoryconsole.schema import documented
 
@@ -73,9 +73,7 @@ class Export(Endpoint):
         downloads=[type.partition(";")[0] for type in CONTENT_TYPES.values()],
     )
     def get(self, request: Request) -> StreamingHttpResponse:
-        data = query(request, "tag")
-        scope = open_named(request, data)
-        wanted = read(ExportQuery, data)
+        scope, wanted = from_query(request, ExportQuery, "tag")
         name = f"{scope.instance.slug}-{timezone.now():%Y-%m-%d}.{wanted.format}"
         parts = export(scope, wanted, wanted.format, vectors=wanted.vectors)
         return download(parts, name=name, content_type=CONTENT_TYPES[wanted.format])
@@ -92,9 +90,7 @@ class Import(Endpoint):
         files=["multipart/form-data", "application/octet-stream"],
     )
     def post(self, request: Request) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        wanted = read(ImportQuery, data)
+        scope, wanted = from_query(request, ImportQuery)
         scope.require_write()
         stream, name = file_in(request)
         format = uploads.format_named(wanted.format)

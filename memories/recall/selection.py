@@ -44,7 +44,6 @@ class Candidate:
     keyword_rank: int | None = None
     keyword_score: float | None = None
     context_rank: int | None = None
-    matched: Sequence[str] = ()
     passage: str = ""
     """The chunk of a long memory that was found."""
     origin: Instance | None = None
@@ -106,7 +105,6 @@ def _candidate(hit: Hit, place: int, settings: Settings, now: datetime) -> Candi
         keyword_rank=found.keyword_rank,
         keyword_score=found.keyword_score,
         context_rank=found.context_rank,
-        matched=found.matched,
         passage=found.content or "",
         origin=hit.origin,
     )

@@ -1,0 +1,33 @@
+"""Opening the instance of a request and reading its input.
+
+The instance comes first: somebody who may not open it gets the same 404 whatever else they send.
+"""
+
+from typing import Any, TypeVar
+
+from rest_framework.request import Request
+
+from accounts.access import Scope
+from accounts.api_authentication import open_named
+from memoryconsole.endpoints import body, query, query_or_body
+from memoryconsole.inputs import Input, read
+
+T = TypeVar("T", bound=Input)
+
+
+def from_query(request: Request, model: type[T], *several: str) -> tuple[Scope, T]:
+    """The scope and the input of a request without a body; the names in `several` may be repeated."""
+    return _opened(request, query(request, *several), model)
+
+
+def from_body(request: Request, model: type[T]) -> tuple[Scope, T]:
+    return _opened(request, body(request), model)
+
+
+def from_query_or_body(request: Request, model: type[T]) -> tuple[Scope, T]:
+    return _opened(request, query_or_body(request), model)
+
+
+def _opened(request: Request, data: dict[str, Any], model: type[T]) -> tuple[Scope, T]:
+    scope = open_named(request, data)
+    return scope, read(model, data)
