@@ -42,7 +42,7 @@ NO_IMPORT = "There is no such import in this instance."
 
 
 def format_named(word: str) -> Format | None:
-    """The format with this name; None to detect it."""
+    """The format with this name; None for `auto`, which detects it."""
     if word in ("", "auto"):
         return None
     for format in FORMATS:
