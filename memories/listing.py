@@ -110,8 +110,8 @@ def count_by_day(scope: Scope, days: list[date]) -> list[Day]:
     """How many of the memories that `count` counts were created on each of these consecutive days."""
     owner = scope.private_memories_of
     statement = COUNTED_BY_DAY.format(hidden=OF_OTHERS_BY_DAY if owner is not None else "")
-    named = {"instance": scope.instance.id, "owner": owner, "categories": Category.values}
-    return by_day(statement, days, named)
+    parameters = {"instance": scope.instance.id, "owner": owner, "categories": Category.values}
+    return by_day(statement, days, parameters)
 
 
 # Listing all categories lets PostgreSQL use the index by category, a day at a time; the rest is subtracted, as above.

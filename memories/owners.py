@@ -27,12 +27,12 @@ def known_owners(scope: Scope, prefix: str = "") -> list[str]:
     """Owners whose names begin with `prefix`, in alphabetical order, if the reader may see one of their memories."""
     reader = scope.private_memories_of
     sql = NAMES.format(visible="" if reader is None else VISIBLE)
-    named: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "instance": scope.instance.id,
         "prefix": prefix.replace("\x00", ""),
         "limit": SHOWN,
         "reader": reader,
     }
     with connection.cursor() as cursor:
-        cursor.execute(sql, named)
+        cursor.execute(sql, parameters)
         return [name for (name,) in cursor.fetchall()]

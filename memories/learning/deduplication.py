@@ -220,7 +220,7 @@ BEST = "SELECT id, cosine FROM ({}) AS near WHERE cosine > %(threshold)s ORDER B
 
 
 def _cosines(scope: Scope, owner: str, vector: Sequence[float]) -> Mapping[UUID, float]:
-    named: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "instance": scope.instance.id,
         "generation": scope.instance.embedding_generation,
         "owner": owner,
@@ -228,7 +228,7 @@ def _cosines(scope: Scope, owner: str, vector: Sequence[float]) -> Mapping[UUID,
         "threshold": scope.instance.dedupe_threshold,
     }
     with connection.cursor() as cursor:
-        cursor.execute(_statement(owner), named)
+        cursor.execute(_statement(owner), parameters)
         return dict(cursor.fetchall())
 
 

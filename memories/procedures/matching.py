@@ -147,7 +147,7 @@ def _vector(instance: Instance, text: str) -> list[float] | None:
 def _find(
     instance: Instance, text: str, vector: Sequence[float] | None, limit: int
 ) -> list[tuple[UUID, list[str], float | None, float]]:
-    named: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "instance": instance.id,
         "language": instance.language,
         "text": text,
@@ -157,5 +157,5 @@ def _find(
         "limit": limit,
     }
     with connection.cursor() as cursor:
-        cursor.execute(MATCH, named)
+        cursor.execute(MATCH, parameters)
         return [(id, matched, near, float(score)) for id, matched, near, score in cursor.fetchall()]

@@ -47,16 +47,16 @@ def embed_procedures(scope: Scope) -> int:
     if not model:
         return 0
     generation = generation_for(instance, model)
-    named: dict[str, Any] = {"instance": instance.id, "generation": generation}
+    parameters: dict[str, Any] = {"instance": instance.id, "generation": generation}
     with connection.cursor() as cursor:
-        cursor.execute(MISSING, named)
+        cursor.execute(MISSING, parameters)
         missing: list[Row] = cursor.fetchall()
     made = 0
     for rows, vectors in _embedded(instance, missing):
-        _store(named, rows, vectors)
+        _store(parameters, rows, vectors)
         made += len(rows)
     with connection.cursor() as cursor:
-        cursor.execute(FORGET, {**named, "current": instance.embedding_generation})
+        cursor.execute(FORGET, {**parameters, "current": instance.embedding_generation})
     return made
 
 
@@ -79,8 +79,8 @@ def _text(row: Row) -> str:
     return f"{name}\n{trigger}" if trigger else name
 
 
-def _store(named: dict[str, Any], rows: Sequence[Row], vectors: Sequence[Sequence[float]]) -> None:
+def _store(parameters: dict[str, Any], rows: Sequence[Row], vectors: Sequence[Sequence[float]]) -> None:
     ids, names, triggers = ([row[column] for row in rows] for column in range(3))
     literals = ["[" + ",".join(f"{x:.6g}" for x in vector) + "]" for vector in vectors]
     with connection.cursor() as cursor:
-        cursor.execute(STORE, {**named, "ids": ids, "names": names, "triggers": triggers, "vectors": literals})
+        cursor.execute(STORE, {**parameters, "ids": ids, "names": names, "triggers": triggers, "vectors": literals})

@@ -46,7 +46,7 @@ def record(scope: Scope, account: Account, conversation_id: UUID | None) -> UUID
     """Log the recall and the use of its memories. Return None if the instance keeps no log or it cannot be written."""
     keeps = scope.instance.recall_log_days > 0
     id = uuid7()
-    named = {
+    parameters = {
         "instance": scope.instance.id,
         "id": id,
         "conversation": conversation_id,
@@ -61,7 +61,7 @@ def record(scope: Scope, account: Account, conversation_id: UUID | None) -> UUID
     }
     try:
         with connection.cursor() as cursor:
-            cursor.execute(RECORD, named)
+            cursor.execute(RECORD, parameters)
     except DatabaseError as error:
         if connection.in_atomic_block:
             raise

@@ -236,12 +236,12 @@ def similarities(scope: Scope, text: str, ids: Sequence[UUID]) -> dict[UUID, flo
         vector = embed_query(instance, read_query(text).text, model=instance.embedding_model)
     except Unavailable:
         return {}
-    named: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "instance": instance.id,
         "generation": instance.embedding_generation,
         "ids": list(ids),
         "vector": HalfVector.of(vector),
     }
     with connection.cursor() as cursor:
-        cursor.execute(COSINES, named)
+        cursor.execute(COSINES, parameters)
         return dict(cursor.fetchall())

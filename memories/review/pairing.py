@@ -135,14 +135,14 @@ def _pairs(scope: Scope, ids: Sequence[UUID], threshold: float) -> dict[tuple[UU
     """Each pair once, the older memory first, with its cosine."""
     instance = scope.instance
     statement = PAIRS.format(near=nearest(index_of(instance), OWN, NEIGHBOURHOOD), nearest=NEAREST)
-    named: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "instance": instance.id,
         "generation": instance.embedding_generation,
         "ids": list(ids),
         "threshold": threshold,
     }
     with connection.cursor() as cursor:
-        cursor.execute(statement, named)
+        cursor.execute(statement, parameters)
         return {(min(a, b), max(a, b)): cosine for a, b, cosine in cursor.fetchall()}
 
 
@@ -153,7 +153,7 @@ def _store(scope: Scope, pairs: dict[tuple[UUID, UUID], float]) -> None:
     rows = Memory.objects.filter(instance=scope.instance, id__in=ids)
     texts = dict(rows.values_list("id", "content"))
     known = [pair for pair in pairs if pair[0] in texts and pair[1] in texts]
-    named: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "instance": scope.instance.id,
         "found_at": timezone.now(),
         "first": [first for first, _ in known],
@@ -162,7 +162,7 @@ def _store(scope: Scope, pairs: dict[tuple[UUID, UUID], float]) -> None:
         "kind": [kind_of(texts[first], texts[second]) for first, second in known],
     }
     with connection.cursor() as cursor:
-        cursor.execute(STORE, named)
+        cursor.execute(STORE, parameters)
 
 
 def kind_of(first: str, second: str) -> str:

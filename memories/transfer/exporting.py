@@ -92,9 +92,9 @@ WHERE v.instance_id = %(instance)s AND v.memory_id = ANY(%(ids)s) ORDER BY v.mem
 
 
 def _add_versions(scope: Scope, memories: Sequence[Memory], rows: Sequence[dict[str, Any]]) -> None:
-    named = {"instance": scope.instance.id, "ids": [memory.id for memory in memories]}
+    parameters = {"instance": scope.instance.id, "ids": [memory.id for memory in memories]}
     found: dict[UUID, list[VersionJson]] = {}
-    for version in rows_found(MemoryVersion, VERSIONS, named):
+    for version in rows_found(MemoryVersion, VERSIONS, parameters):
         found.setdefault(version.memory_id, []).append(version_json(version))
     for memory, row in zip(memories, rows, strict=True):
         if memory.id in found:
@@ -113,14 +113,14 @@ ORDER BY c.memory_id, c.position
 
 def _add_vectors(scope: Scope, memories: Sequence[Memory], rows: Sequence[dict[str, Any]]) -> None:
     instance = scope.instance
-    named: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "instance": instance.id,
         "generation": instance.embedding_generation,
         "ids": [memory.id for memory in memories],
     }
     found: dict[UUID, dict[str, str]] = {}
     with connection.cursor() as cursor:
-        cursor.execute(VECTORS, named)
+        cursor.execute(VECTORS, parameters)
         for memory_id, text_hash, sent in cursor.fetchall():
             # The first four bytes are the number of dimensions; the rest are big-endian half-precision numbers.
             found.setdefault(memory_id, {})[text_hash] = b64encode(bytes(sent)[4:]).decode()

@@ -45,7 +45,7 @@ class Known:
     """The ids, keys and texts of a batch that the instance has already."""
 
     def __init__(self, scope: Scope, candidates: Sequence[Candidate], started: datetime) -> None:
-        named: dict[str, Any] = {
+        parameters: dict[str, Any] = {
             "instance": scope.instance.id,
             "ids": [each.memory.id for each in candidates if each.has_own_id],
             "keys": [each.memory.key for each in candidates if each.memory.key],
@@ -54,18 +54,18 @@ class Known:
             "started": started,
             "reader": scope.private_memories_of,
         }
-        self.ids = {id for (id,) in select(KNOWN_IDS, named)} if named["ids"] else set()
-        holders = select(KNOWN_KEYS, named) if named["keys"] else []
+        self.ids = {id for (id,) in select(KNOWN_IDS, parameters)} if parameters["ids"] else set()
+        holders = select(KNOWN_KEYS, parameters) if parameters["keys"] else []
         self.keys = {(owner, key): bytes(content_hash) for owner, key, content_hash in holders}
         # A file may contain the same text twice, with different ids. These rows are compared with earlier texts only.
-        found = [((bytes(hash), owner), is_ours) for hash, owner, is_ours in select(KNOWN_TEXTS, named)]
+        found = [((bytes(hash), owner), is_ours) for hash, owner, is_ours in select(KNOWN_TEXTS, parameters)]
         self.texts = {text for text, _ in found}
         self.earlier_texts = {text for text, is_from_this_file in found if not is_from_this_file}
 
 
-def select(statement: str, named: dict[str, Any]) -> list[tuple[Any, ...]]:
+def select(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
-        cursor.execute(statement, {name: value for name, value in named.items() if f"%({name})s" in statement})
+        cursor.execute(statement, {name: value for name, value in parameters.items() if f"%({name})s" in statement})
         return list(cursor.fetchall())
 
 

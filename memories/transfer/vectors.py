@@ -51,7 +51,7 @@ def store_vectors(scope: Scope, imported: Sequence[tuple[Memory, Vectors]]) -> N
     if not usable:
         return
     begin_with(instance, model)
-    named: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "instance": instance.id,
         "generation": instance.embedding_generation,
         "memories": [memory.id for memory, _, _ in usable],
@@ -59,8 +59,8 @@ def store_vectors(scope: Scope, imported: Sequence[tuple[Memory, Vectors]]) -> N
         "vectors": [vector for _, _, vector in usable],
     }
     with connection.cursor() as cursor:
-        cursor.execute(STORE, named)
-        cursor.execute(READY, named)
+        cursor.execute(STORE, parameters)
+        cursor.execute(READY, parameters)
 
 
 def _vector_literal(vector: str) -> str:
