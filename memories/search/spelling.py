@@ -28,8 +28,8 @@ MOST_WORDS = 8
 SAMPLE = 1_000
 SAMPLED_WORDS = 20_000
 LOOKED_AT = 4 * SAMPLE
-# How long a sample is kept at most, and how many.
-SECONDS, MOST_SAMPLES = 60, 16
+# How long a sample is kept at most, and how many are: each may take 3 MB.
+SECONDS, MOST_SAMPLES = 60, 8
 SAID = re.compile(rf"{IN_WORD}{{3,}}")
 HALVES = re.compile(rf"(?:(?!\d){IN_WORD})+|\d+")
 
