@@ -5,6 +5,14 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import PASSWORD, Console
 
+FAILED = """
+from datetime import timedelta
+from django.utils import timezone
+from instances.models import Instance
+from tests.factories import make_failed_job
+began = timezone.now() - timedelta(minutes=54)
+make_failed_job(Instance.objects.get(slug="{slug}"), "No key reaches it.", started_at=began, tokens=1200000, total=5048)
+"""
 CODE = "def greet(name):\n    if name:\n        return name"
 BACKGROUND = "element => getComputedStyle(element).backgroundColor"
 OUTLINE = "element => getComputedStyle(element).outlineStyle"
@@ -58,6 +66,15 @@ def test_a_long_username_stays_in_the_bar(console: Console, page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     page.locator("header summary").click()
     expect(page.get_by_role("paragraph").filter(has_text=name)).to_be_in_viewport(ratio=1)
+
+
+def test_a_failed_job_stays_on_a_screen_of_medium_width(console: Console, page: Page) -> None:
+    slug = console.instance("failed-bot")
+    console.manage("shell", "-c", FAILED.format(slug=slug))
+    page.set_viewport_size({"width": 768, "height": 900})
+    page.goto(f"/activity?instance={slug}")
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 768
 
 
 def test_menus_stay_on_a_narrow_screen_and_name_no_keys(console: Console, page: Page) -> None:
