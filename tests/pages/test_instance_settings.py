@@ -105,6 +105,12 @@ def test_a_key_is_kept_secret_and_takes_the_warning_away(alice: Client, support:
     assert "no OpenAI or Azure key reaches this instance" in alice.get(URL).content.decode()
 
 
+def test_that_no_key_reaches_it_is_said_once(alice: Client, support: Instance) -> None:
+    assert alice.get(URL).content.decode().count("key reaches this instance") == 1
+    Instance.objects.update(memory_enabled=False)
+    assert alice.get(URL).content.decode().count("No key reaches this instance. With a key, search finds meaning") == 1
+
+
 def test_a_key_is_replaced_where_there_is_one(alice: Client, support: Instance) -> None:
     assert "Replace the key</label>" not in alice.get(URL).content.decode()
     alice.post(URL, filled(support, openai_key=GOOD_KEY))
