@@ -1,12 +1,10 @@
-"""Files in requests to the API, and in responses."""
+"""Files in requests to the API."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from io import BytesIO
 from typing import Any, cast
-from urllib.parse import quote
 
 from django.core.files.uploadedfile import UploadedFile
-from django.http import StreamingHttpResponse
 from django.utils.datastructures import MultiValueDict
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser, MultiPartParser
@@ -14,7 +12,6 @@ from rest_framework.request import Request
 
 from memoryconsole.endpoints import check_body
 from memoryconsole.errors import Invalid, Problem
-from memoryconsole.streams import safe_name
 
 
 class UnreadableForm(Problem):
@@ -59,16 +56,3 @@ def file_in(request: Request) -> tuple[Any, str]:
     if file is None and "multipart" in str(request.content_type):
         raise Invalid({"file": ["This field is required."]})
     return (BytesIO() if file is None else file), "file"
-
-
-def download(parts: Iterable[str | bytes], *, name: str, content_type: str) -> StreamingHttpResponse:
-    """A response that browsers save, and never display, run or sniff."""
-    ascii_name = safe_name(name).encode("ascii", "replace").decode().replace("?", "_")
-    response = StreamingHttpResponse(parts, content_type=content_type)
-    response["Content-Disposition"] = (
-        f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(safe_name(name))}"
-    )
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
-    response["Cache-Control"] = "private, no-store"
-    return response

@@ -1,5 +1,6 @@
 """`/api/v1/memories/{id}/attachments`: files kept with a memory."""
 
+from functools import partial
 from typing import Annotated
 
 from django.http import StreamingHttpResponse
@@ -13,8 +14,9 @@ from memories.attachments import attach, attachments_of, delete_attachment, find
 from memories.file_types import TYPES
 from memories.models import Attachment
 from memories.store import find_memory
+from memoryconsole.downloading import download
 from memoryconsole.endpoints import Endpoint, Nothing
-from memoryconsole.files import FILE_PARSERS, download, file_in
+from memoryconsole.files import FILE_PARSERS, file_in
 from memoryconsole.inputs import Input, Text
 from memoryconsole.presenting import Id, When, when
 from memoryconsole.schema import documented
@@ -80,7 +82,8 @@ class OneAttachment(Endpoint):
     def get(self, request: Request, id: str, attachmentId: str) -> StreamingHttpResponse:
         scope, _ = from_query(request, Nothing)
         attachment = find_attachment(scope, id, attachmentId)
-        return download(parts_of_file(attachment), name=attachment.name, content_type=attachment.content_type)
+        parts = partial(parts_of_file, attachment)
+        return download(parts, name=attachment.name, content_type=attachment.content_type)
 
     @documented("deleteAttachment", "Remove a file for good", answers={200: AttachmentDeletedJson})
     def delete(self, request: Request, id: str, attachmentId: str) -> Response:

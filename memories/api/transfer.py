@@ -1,5 +1,6 @@
 """`/api/v1/export` and `/api/v1/import`: memories to a file and from a file."""
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from django.http import StreamingHttpResponse
@@ -16,9 +17,10 @@ from memories.models import Job
 from memories.transfer import uploads
 from memories.transfer.exporting import CONTENT_TYPES, export
 from memories.transfer.formats.detecting import FORMATS
+from memoryconsole.downloading import download
 from memoryconsole.endpoints import Endpoint
 from memoryconsole.errors import Invalid
-from memoryconsole.files import FILE_PARSERS, download, file_in
+from memoryconsole.files import FILE_PARSERS, file_in
 from memoryconsole.inputs import Input
 from memoryconsole.presenting import one_of
 from memoryconsole.schema import documented
@@ -75,7 +77,7 @@ class Export(Endpoint):
     def get(self, request: Request) -> StreamingHttpResponse:
         scope, wanted = from_query(request, ExportQuery, "tag")
         name = f"{scope.instance.slug}-{timezone.now():%Y-%m-%d}.{wanted.format}"
-        parts = export(scope, wanted, wanted.format, vectors=wanted.vectors)
+        parts = partial(export, scope, wanted, wanted.format, vectors=wanted.vectors)
         return download(parts, name=name, content_type=CONTENT_TYPES[wanted.format])
 
 

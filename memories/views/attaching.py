@@ -1,5 +1,6 @@
 """/memory/<id>/attachments: attach a file to a memory, download it, remove it."""
 
+from functools import partial
 from uuid import UUID
 
 from django.contrib import messages
@@ -11,8 +12,8 @@ from accounts.access import Scope
 from accounts.pages import ConsoleRequest, about_instance
 from memories.attachments import attach, delete_attachment, find_attachment, parts_of_file
 from memories.store import find_memory
+from memoryconsole.downloading import download
 from memoryconsole.errors import Invalid
-from memoryconsole.files import download
 from memoryconsole.streams import TooLarge
 
 
@@ -40,7 +41,8 @@ def attachment_new(request: ConsoleRequest, scope: Scope, id: UUID) -> HttpRespo
 @about_instance
 def attachment_download(request: ConsoleRequest, scope: Scope, id: UUID, attachment_id: UUID) -> HttpResponseBase:
     attachment = find_attachment(scope, id, attachment_id)
-    return download(parts_of_file(attachment), name=attachment.name, content_type=attachment.content_type)
+    parts = partial(parts_of_file, attachment)
+    return download(parts, name=attachment.name, content_type=attachment.content_type)
 
 
 @require_POST

@@ -1,6 +1,7 @@
 """/audit: who did what to which memories, and when."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -15,8 +16,8 @@ from memories.audit_log import AuditFilters, Entries, Format, export, known_valu
 from memories.filters import readable
 from memories.forms.filtering import in_readers_zone
 from memories.transfer.exporting import CONTENT_TYPES
+from memoryconsole.downloading import download
 from memoryconsole.errors import Invalid
-from memoryconsole.files import download
 from memoryconsole.inputs import read
 
 SHOWN = 50
@@ -67,7 +68,7 @@ def audit_export(request: ConsoleRequest, scope: Scope) -> HttpResponseBase:
         return redirect(f"/audit?{_query(scope, values)}")
     format: Format = "jsonl" if request.GET.get("format") == "jsonl" else "csv"
     name = f"{scope.instance.slug}-audit-{timezone.localdate():%Y-%m-%d}.{format}"
-    return download(export(scope, filters, format), name=name, content_type=CONTENT_TYPES[format])
+    return download(partial(export, scope, filters, format), name=name, content_type=CONTENT_TYPES[format])
 
 
 def _title(action: str) -> str:

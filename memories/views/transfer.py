@@ -1,5 +1,6 @@
 """/memory/export and /memory/import: export to a file, and import a file after a dry run."""
 
+from functools import partial
 from uuid import UUID
 
 from django.contrib import messages
@@ -14,8 +15,8 @@ from memories.models import Job
 from memories.transfer import uploads
 from memories.transfer.exporting import CONTENT_TYPES, Format, export
 from memories.views.listing import filters_in, list_url
+from memoryconsole.downloading import download
 from memoryconsole.errors import Conflict, Invalid, Problem
-from memoryconsole.files import download
 
 FORMATS = [
     ("auto", "Find out"),
@@ -37,7 +38,7 @@ def memory_export(request: ConsoleRequest, scope: Scope) -> HttpResponseBase:
     except Invalid:
         return redirect(list_url(query))
     name = f"{scope.instance.slug}-{timezone.localdate():%Y-%m-%d}.{format}"
-    return download(export(scope, filters, format), name=name, content_type=CONTENT_TYPES[format])
+    return download(partial(export, scope, filters, format), name=name, content_type=CONTENT_TYPES[format])
 
 
 @require_http_methods(["GET", "POST"])

@@ -4,10 +4,12 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
+from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from instances.models import Instance
 from memories.models import Attachment, Memory
+from memoryconsole.downloading import MOST
 from tests.api.calling import Answer, Caller, signed_in
 from tests.factories import make_key, make_memory, make_user
 
@@ -50,6 +52,13 @@ def test_there_and_back(api: Caller, memory: Memory) -> None:
     assert api.delete(url(memory, attachment["id"])).json == {"deleted": 1}
     assert api.get(url(memory, attachment["id"])).error == (404, "not_found")
     assert api.get(url(memory)).json == {"attachments": []}
+
+
+def test_files_that_are_missing_take_no_room_from_downloads(api: Caller, memory: Memory) -> None:
+    attachment = send(api, memory).json["attachment"]
+    default_storage.delete(Attachment.objects.get().path)
+    for _ in range(MOST + 1):
+        assert api.get(url(memory, attachment["id"])).error == (404, "not_found")
 
 
 def test_a_form(api: Caller, memory: Memory) -> None:

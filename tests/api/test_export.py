@@ -1,6 +1,7 @@
 """GET /api/v1/export"""
 
 import csv
+import gc
 import io
 import json
 from typing import Any
@@ -8,6 +9,8 @@ from typing import Any
 import pytest
 
 from instances.models import Instance
+from memories.models import AuditEntry
+from memoryconsole.downloading import MOST
 from tests.api.calling import Answer, Caller, signed_in
 from tests.factories import make_key, make_memories, make_memory, make_user
 
@@ -29,6 +32,21 @@ def test_json_lines(api: Caller, support: Instance, sales: Instance) -> None:
     assert answer.headers["Content-Disposition"].startswith('attachment; filename="support-bot-20')
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     assert "sandbox" in answer.headers["Content-Security-Policy"]
+
+
+def test_slow_downloads_leave_room_for_other_requests(api: Caller, support: Instance) -> None:
+    make_memory(support, "Alice likes tea")
+    slow = [api.client.get(URL, headers=api.headers) for _ in range(MOST)]
+    assert api.get(URL).error == (503, "try_again")
+    assert AuditEntry.objects.filter(action="exported").count() == MOST, "what was refused was not exported"
+    assert b"tea" in b"".join(slow.pop().streaming_content)
+    assert len(rows(api.get(URL))) == 1
+    assert len(rows(api.get(URL))) == 1, "one that was read makes room"
+    next(slow[0].streaming_content)
+    del slow
+    gc.collect()
+    again = [api.client.get(URL, headers=api.headers) for _ in range(MOST)]
+    assert [len(rows(Answer(response))) for response in again] == [1] * MOST, "nobody reads the others any more"
 
 
 def test_csv_is_no_formula(api: Caller, support: Instance) -> None:
