@@ -1,10 +1,11 @@
 """What our management commands share: an error is a line per reason on stderr and an exit code, not a traceback."""
 
+import errno
 import os
 import re
 import sys
 from argparse import ArgumentParser
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 from django.core.management.base import BaseCommand
 from django.db import OperationalError, ProgrammingError
@@ -15,6 +16,7 @@ from memoryconsole.terminal import json_text, printable
 
 FAILED = 1
 INTERRUPTED = 130
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 EXIT_CODES = {400: 2, 404: 3, 409: 4}
 
 
@@ -38,7 +40,12 @@ class ConsoleCommand(BaseCommand):
             sys.exit(INTERRUPTED)
         except BrokenPipeError:
             # The reader of our output, such as `head`, has closed it. Python would fail to flush it at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _discard_output()
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            _discard_output()
+            self.fail(f"Not all of it could be written: {error.strerror}.")
 
     def complain(self, *lines: str) -> None:
         """Write to stderr without Django's red: it ignores NO_COLOR, and not every line is an error."""
@@ -52,6 +59,22 @@ class ConsoleCommand(BaseCommand):
 
     def print_json(self, answer: Any) -> None:
         self.stdout.write(json_text(answer))
+
+
+def _discard_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def is_interactive() -> bool:
+    """Whether a person can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def standard_input() -> IO[bytes]:
+    """A program can be started without one."""
+    if sys.stdin is None:
+        raise Problem("There is no standard input to read.")
+    return sys.stdin.buffer
 
 
 def _require_unicode(argv: list[str]) -> None:

@@ -1,10 +1,11 @@
 """`memory export` and `memory import`: files and pipes, with a progress bar."""
 
+import shutil
 import sys
 import tempfile
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,7 +19,7 @@ from memories.transfer.formats.detecting import FORMATS
 from memories.transfer.importing import import_file
 from memories.transfer.report import Report, report_json
 from memories.transfer.uploads import format_named
-from memoryconsole.commands import FAILED, ConsoleCommand
+from memoryconsole.commands import FAILED, ConsoleCommand, standard_input
 from memoryconsole.counting import counted
 from memoryconsole.errors import Problem
 
@@ -118,17 +119,22 @@ def _target(name: str) -> Iterator[Callable[[str], Any]]:
 
 @contextmanager
 def _source(name: str) -> Iterator[IO[bytes]]:
-    """A file, or standard input, which is spooled to disk first because it may have to be read twice."""
-    if name != "-":
-        try:
-            with Path(name).open("rb") as file:
-                yield file
-        except OSError as error:
-            raise Problem(f"{name} cannot be read: {error.strerror}.") from None
+    """A file or a pipe. A pipe is spooled to disk first, because it may have to be read twice."""
+    if name == "-":
+        with _spooled(standard_input()) as spool:
+            yield spool
         return
+    try:
+        with Path(name).open("rb") as file, nullcontext(file) if file.seekable() else _spooled(file) as whole:
+            yield whole
+    except OSError as error:
+        raise Problem(f"{name} cannot be read: {error.strerror}.") from None
+
+
+@contextmanager
+def _spooled(stream: IO[bytes]) -> Iterator[IO[bytes]]:
     with tempfile.TemporaryFile() as spool:
-        while part := sys.stdin.buffer.read(PART):
-            spool.write(part)
+        shutil.copyfileobj(stream, spool, PART)
         yield spool
 
 

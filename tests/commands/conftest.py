@@ -34,10 +34,11 @@ def shell(db: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
     # A command closes its connections when it ends; the test's transaction lives in one of them.
     monkeypatch.setattr(connections, "close_all", lambda: None)
 
-    def run(name: str, *words: str, stdin: bytes = b"", person: bool = False, terminal: bool = False) -> Ran:
+    def run(name: str, *words: str, stdin: bytes | None = b"", person: bool = False, terminal: bool = False) -> Ran:
         """`person` sits at the keyboard, `terminal` is what stdout goes to."""
-        keyboard = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
-        monkeypatch.setattr(keyboard, "isatty", lambda: person)
+        keyboard = None if stdin is None else io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
+        if keyboard is not None:
+            monkeypatch.setattr(keyboard, "isatty", lambda: person)
         monkeypatch.setattr(sys, "stdin", keyboard)
         monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
         capsys.readouterr()

@@ -1,7 +1,9 @@
 """`memory export` and `memory import`"""
 
 import json
+import os
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -31,6 +33,27 @@ def test_through_a_pipe(shell: Shell, support_bot: Any, sales_bot: Any) -> None:
     assert (again.code, again.out, again.err) == (0, "2 memories created, read as jsonl.\n", "")
     again = bring(shell, "-", stdin=ran.out.encode())
     assert again.out == "0 memories created, read as jsonl.\n2 rows there already.\n"
+
+
+def test_through_a_named_pipe(shell: Shell, sales_bot: Any, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_text, args=('{"content": "Tea"}\n',))
+    writer.start()
+    ran = bring(shell, str(pipe))
+    writer.join()
+    assert (ran.code, ran.out, ran.err) == (0, "1 memory created, read as jsonl.\n", "")
+
+
+def test_without_a_standard_input(shell: Shell, support_bot: Any) -> None:
+    """As `0<&-` starts a program, or a service manager that was told so."""
+    for words in (["import", "-"], ["add", "fact", "-"]):
+        ran = shell("memory", *words, "--instance", "support-bot", stdin=None)
+        assert (ran.code, ran.out, ran.err) == (2, "", "There is no standard input to read.\n")
+    make_memory(support_bot, "Tea")
+    ran = shell("memory", "delete", "--all", "--instance", "support-bot", stdin=None)
+    assert ran.code == 2
+    assert "nobody to ask" in ran.err
 
 
 def test_through_a_file(shell: Shell, support_bot: Any, sales_bot: Any, tmp_path: Path) -> None:

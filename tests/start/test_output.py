@@ -38,6 +38,13 @@ def test_doctor_may_be_cut_short(data_dir):
     assert done.stderr == ""
 
 
+def test_a_full_disk_is_said_in_one_line(data_dir):
+    command = f"{sys.executable} {ROOT / 'manage.py'} doctor > /dev/full"
+    environment = {**os.environ, "DATA_DIR": str(data_dir)}
+    done = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "Not all of it could be written: No space left on device.\n")
+
+
 def test_ctrl_c_ends_any_command_without_a_traceback(data_dir):
     interrupted = manage("shell", "-c", "import signal; signal.raise_signal(signal.SIGINT)", data_dir=data_dir)
     assert (interrupted.returncode, interrupted.stderr) == (130, "")

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from memories.forgetting import Counts, Forgotten, Owner, forget, preview
-from memoryconsole.commands import ConsoleCommand, add_json_option, open_from_shell
+from memoryconsole.commands import ConsoleCommand, add_json_option, is_interactive, open_from_shell
 from memoryconsole.counting import counted
 from memoryconsole.errors import Problem
 from memoryconsole.inputs import read
@@ -38,7 +38,7 @@ class Command(ConsoleCommand):
             self.fail(f"Not everything went. Left of this owner: {counted(done.left, 'row')}. Run it again.")
 
     def _ask(self, owner: str, counts: Counts) -> None:
-        if not sys.stdin.isatty():
+        if not is_interactive():
             raise Problem("There is nobody to ask: add --yes to forget.")
         self.complain(*(f"  {line}" for line in _counted(asdict(counts))))
         self.stderr.write(f"This cannot be undone. Type {owner} to forget all of it: ", style_func=str, ending="")

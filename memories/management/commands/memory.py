@@ -22,7 +22,13 @@ from memories.recall.recalling import Recalled, RecallRequest, recall
 from memories.search.hybrid import Hit, Results, search
 from memories.search.query import read_query
 from memories.store import find_memory, save
-from memoryconsole.commands import ConsoleCommand, add_json_option, open_from_shell
+from memoryconsole.commands import (
+    ConsoleCommand,
+    add_json_option,
+    open_from_shell,
+    is_interactive,
+    standard_input,
+)
 from memoryconsole.counting import counted
 from memoryconsole.errors import Conflict, Invalid, Problem
 from memoryconsole.inputs import read
@@ -118,9 +124,10 @@ class Command(ConsoleCommand):
             self.stdout.write(f"{saved.event.capitalize()} {saved.memory.id}")
 
     def _standard_input(self) -> str:
-        if sys.stdin.isatty():
+        stream = standard_input()
+        if is_interactive():
             self.complain("Write the memory, then press Ctrl-D.")
-        raw = sys.stdin.buffer.read(LONGEST_INPUT + 1)
+        raw = stream.read(LONGEST_INPUT + 1)
         if len(raw) > LONGEST_INPUT:
             raise Invalid({"content": ["This is far too long for a memory."]})
         try:
@@ -246,7 +253,7 @@ class Command(ConsoleCommand):
     def _ask(self, memories: Sequence[Memory], total: int, options: dict[str, Any]) -> None:
         if options["yes"]:
             return
-        if not sys.stdin.isatty():
+        if not is_interactive():
             raise Problem("There is nobody to ask: add --yes to delete.")
         for memory in memories[:SHOWN_BEFORE_DELETING]:
             self.complain(f"  {memory.category:<12}  {one_line(memory.content)[:100]}")
