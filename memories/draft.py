@@ -205,7 +205,7 @@ class MemoryChanges(Input):
 
 # The empty values of these fields. All other fields are required or nullable.
 EMPTY: dict[str, Any] = {
-    **dict.fromkeys(("key", "summary", "owner", "channel"), ""),
+    **dict.fromkeys(("key", "summary", "owner", "channel", "supersede_reason"), ""),
     **{"tags": [], "source_message_ids": [], "evidence": {}},
 }
 

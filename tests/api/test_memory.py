@@ -75,6 +75,15 @@ def test_null_takes_away_what_can_be_nothing(api: Caller, support: Instance) -> 
     assert {name: shown[name] for name in said} == nothing
 
 
+def test_what_was_answered_can_be_sent_back(api: Caller, support: Instance) -> None:
+    memory = make_memory(support, "Ann likes tea")
+    shown = api.get(url(memory)).json["memory"]
+    sent = {name: shown[name] for name in ("content", "key", "summary", "supersedeReason", "expiresAt", "tags")}
+    assert sent["supersedeReason"] is None
+    assert api.patch(url(memory), sent).json["memory"]["content"] == "Ann likes tea"
+    assert api.post("/api/v1/memories", {"instanceId": "support-bot", **sent}).status == 201
+
+
 @pytest.mark.parametrize("name", ["content", "category", "role", "importance", "confidence", "pinned", "visibility"])
 def test_null_is_no_value_for_the_rest(name: str, api: Caller, support: Instance) -> None:
     assert api.patch(url(make_memory(support)), {name: None}).errors == {name: ["This may not be null."]}
