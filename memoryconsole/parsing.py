@@ -21,13 +21,20 @@ def parse_json(text: str) -> Any:
         raise NotJson("half of a surrogate pair is no text") from None
     except RecursionError:
         raise NotJson("it is nested too deeply") from None
-    except ValueError as error:
+    except (json.JSONDecodeError, _Refused) as error:
         raise NotJson(str(error)) from None
+    except ValueError:
+        # Python's own words for it name a switch of Python.
+        raise NotJson("a number in it has too many digits") from None
     return data
 
 
+class _Refused(ValueError):
+    """With what is not taken although it can be read."""
+
+
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not allowed")
+    raise _Refused(f"{name} is not allowed")
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -35,5 +42,5 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is there twice")
+        raise _Refused(f"{next(name for name in names if names.count(name) > 1)!r} is there twice")
     return found

@@ -281,6 +281,13 @@ def test_no_input_breaks_it(api: Caller, fields: dict[str, Any]) -> None:
     assert answer.status in {200, 201} or answer.errors
 
 
+def test_a_number_with_too_many_digits_is_said_in_our_words(api: Caller) -> None:
+    raw = b'{"instanceId": "support-bot", "content": "Tea", "importance": ' + b"9" * 5_000 + b"}"
+    answer = api.send("POST", "/api/v1/memories", raw=raw)
+    assert answer.error == (400, "invalid_json")
+    assert answer.json["detail"] == "The body is not valid JSON: a number in it has too many digits"
+
+
 def test_a_memory_goes_into_the_database_in_one_statement(api: Caller, support: Instance) -> None:
     save(api)
     with CaptureQueriesContext(connection) as statements:
