@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Annotated
 from uuid import UUID
 from zoneinfo import available_timezones
@@ -32,8 +33,18 @@ NO_CONVERSATION = "There is no such conversation in this instance."
 Dated = dict[tuple[str, str, datetime], list[Message]]
 
 
+# What they mean is up to the machine, and not every machine has them.
+NO_PLACES = {"localtime", "Factory"}
+
+
+@cache
+def _time_zones() -> set[str]:
+    """Python looks at every file of the system's database each time."""
+    return available_timezones() - NO_PLACES
+
+
 def _known_zone(name: str) -> str:
-    if name and name not in available_timezones():
+    if name and name not in _time_zones():
         raise ValueError(f"“{name}” is not a time zone. Use a name like Europe/Berlin.")
     return name
 
