@@ -33,7 +33,7 @@ def test_name_and_password_may_be_given(settings: Any):
 
 
 @pytest.mark.django_db
-def test_is_interactive_already():
+def test_somebody_is_there_already():
     make_user("alice")
     assert prepare(demo=True) is None
     assert [user.username for user in User.objects.all()] == ["alice"]

@@ -25,8 +25,8 @@ from memories.store import find_memory, save
 from memoryconsole.commands import (
     ConsoleCommand,
     add_json_option,
-    open_from_shell,
     is_interactive,
+    open_from_shell,
     standard_input,
 )
 from memoryconsole.counting import counted
