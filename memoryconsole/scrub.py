@@ -1,6 +1,7 @@
 """Replaces credentials in texts before these are stored, logged or returned.
 
-Each pattern is a shape that hardly anything but a secret has; ordinary words and ids are left alone.
+Each pattern is a shape that hardly anything but a secret has; ordinary words and ids are left alone. No pattern may
+read to the end of a text from every place where it could begin: one long text would hold up the whole process.
 """
 
 import re
@@ -33,10 +34,10 @@ _SHORTEST = 6
 # A secret that is replaced already: texts are scrubbed again whenever they are edited, merged or imported.
 _REPLACED = r"\[redacted [A-Za-z ]+\]"
 _LIKE_PASSWORD = (
-    r"(?=[^\s\"',;]*\d)(?=[^\s\"',;]*[^\W\d_])"  # noqa: S105
+    r"(?=[^\s\"',;]{0,200}\d)(?=[^\s\"',;]{0,200}[^\W\d_])"  # noqa: S105
     r"[^\s\"',;/~][^\s\"',;]{4,}[^\s\"',;.!?)]"
 )
-_LIKE_TOKEN = r"(?=[^\s\"',;]*\d)[A-Za-z0-9._~+/=-]{16,}"  # noqa: S105
+_LIKE_TOKEN = r"(?=[^\s\"',;]{0,200}\d)[A-Za-z0-9._~+/=-]{16,}"  # noqa: S105
 # Names of hashes and encodings: "the password is sha256" is no password.
 _METHODS = r"(?:base|sha|md|aes|utf|argon|bcrypt|pbkdf|\d+-)"
 _SHAPES = [
@@ -51,7 +52,7 @@ _SHAPES = [
     ("Slack token", r"\b(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}"),
     ("Slack address", r"(?<=hooks\.slack\.com/services/)[A-Za-z0-9]+/[A-Za-z0-9]+/[A-Za-z0-9]{16,}"),
     ("Google key", r"\bAIza[0-9A-Za-z_-]{35}"),
-    ("token", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
+    ("token", r"(?<![\w-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
     ("bearer token", r"(?i)(?<=\bbearer )[A-Za-z0-9._~+/-]{16,}=*"),
     ("password", r"(?i)(?<=://)[^\s:/@]*:[^\s@/]+(?=@)"),
     ("password", r"(?i)(?<=authorization: basic )[A-Za-z0-9+/]{8,}=*"),

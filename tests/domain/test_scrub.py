@@ -1,3 +1,5 @@
+import threading
+
 import pytest
 
 from memoryconsole.inputs import MOST_GROWTH
@@ -146,3 +148,14 @@ def test_no_text_becomes_much_longer() -> None:
     """What is far from its limit is not looked at for that."""
     for shortest in ("://a:b@", "senha:123456 ", "密码:123456 "):
         assert len(scrub(shortest * 100)[0]) < MOST_GROWTH * len(shortest) * 100
+
+
+@pytest.mark.parametrize("begun", ["token=", "secret:", "credential = ", "ey" + "J-", "://a:", "password: "])
+def test_a_text_of_nothing_but_beginnings_holds_nobody_up(begun: str) -> None:
+    """It takes minutes, not a second, if a pattern reads to the end of the text from every beginning."""
+    scrubbing = threading.Thread(target=scrub, args=[begun * (400_000 // len(begun))], daemon=True)
+
+    scrubbing.start()
+    scrubbing.join(timeout=40)
+
+    assert not scrubbing.is_alive()
