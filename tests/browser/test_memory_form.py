@@ -122,13 +122,13 @@ def test_a_person_is_forgotten(console: Console, page: Page) -> None:
 
 
 def test_the_first_wrong_field_has_the_focus(console: Console, page: Page) -> None:
-    slug = console.instance("wrong-bot")
+    slug = console.instance("unwritten-bot")
     page.goto(f"/memory/new?instance={slug}")
     page.get_by_role("button", name="Save memory").click()
     expect(page.get_by_text("This may not be empty.")).to_be_visible()
     expect(page.get_by_label("Content")).to_be_focused()
     page.goto("/keys/new")
-    page.get_by_label("Name").fill("engine")
+    page.get_by_label("Name", exact=True).fill("engine")
     page.get_by_role("button", name="Create key").click()
     expect(page.get_by_text("Choose at least one instance.")).to_be_visible()
     expect(page.get_by_role("group", name="Or only these instances").get_by_role("checkbox").first).to_be_focused()
