@@ -60,10 +60,12 @@ class Console:
         return connection
 
     def processes(self, command: str) -> list[int]:
-        """The processes that `up` runs `manage.py <command>` in, followed by their children."""
+        """The processes in which `up` runs a command, followed by their children."""
         listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
         rows = [line.split(maxsplit=2) for line in listing.stdout.splitlines()]
-        roots = [int(pid) for pid, parent, args in rows if int(parent) == self.pid and f"manage.py {command}" in args]
+        starts = (f"manage.py {command}", f"memoryconsole.{command}")
+        children = [(int(pid), args) for pid, parent, args in rows if int(parent) == self.pid]
+        roots = [pid for pid, args in children if any(start in args for start in starts)]
         return roots + [int(pid) for pid, parent, _ in rows if int(parent) in roots]
 
     def wait_until_embedded(self, slug: str, seconds: float = 900) -> None:

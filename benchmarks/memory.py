@@ -1,10 +1,11 @@
-"""How much memory do web server and worker take, idle and with a large instance?
+"""How much memory does the console take, idle and with a large instance?
 
     .venv/bin/python benchmarks/memory.py [--memories 500000]
 
 Memories are saved in bulk over HTTP, and the worker makes every vector with the offline embedder. Searches run
 meanwhile and afterwards. `web` is the resident memory of the web server and its child process, `worker` that of the
-worker; pages that processes share count for each of them. PostgreSQL is left out, because its memory is a setting.
+worker, `supervisor` that of the process which watches both; pages that processes share count for each of them.
+PostgreSQL is left out, because its memory is a setting.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from peer.words import random_text
 
 BULK = 1000
 SLUG = "large"
+PARTS = ("web", "worker", "supervisor")
 
 
 class Watch:
@@ -37,8 +39,9 @@ class Watch:
 
     def _look(self) -> None:
         while not self._ended.wait(0.5):
-            for name in ("web", "worker"):
-                self.most[name] = max(self.most.get(name, 0), sum(map(resident_mb, self.console.processes(name))))
+            pids = {name: self.console.processes(name) for name in ("web", "worker")}
+            for name, those in {**pids, "supervisor": [self.console.pid]}.items():
+                self.most[name] = max(self.most.get(name, 0), sum(map(resident_mb, those)))
 
     def end(self) -> None:
         self._ended.set()
@@ -101,10 +104,10 @@ def main() -> None:
     fresh_console()  # write_result asks it for the version of PostgreSQL
     idle = sum(seen[0][1].values())
     rows = [
-        {"while": name, "web_mb": mb["web"], "worker_mb": mb["worker"], "grown_mb": sum(mb.values()) - idle}
+        {"while": name, **{f"{part}_mb": mb[part] for part in PARTS}, "grown_mb": sum(mb.values()) - idle}
         for name, mb in seen
     ]
-    print_table(["at most, MB, while", "web", "worker", "more than idle"], [list(row.values()) for row in rows])
+    print_table(["at most, MB, while", *PARTS, "more than idle"], [list(row.values()) for row in rows])
     write_result("memory", rows, memories=options.memories)
 
 

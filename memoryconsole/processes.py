@@ -18,6 +18,14 @@ LONGEST_PAUSE = 30.0
 HEALTHY_SECONDS = 30.0
 
 
+def module_command(name: str, *arguments: str) -> list[str]:
+    """The command that runs a module as a program, without loading Django's apps; PYTHONPATH must lead to it.
+
+    What it prints is UTF-8 whatever the locale, and modules in the working directory cannot take the place of others.
+    """
+    return [sys.executable, "-X", "utf8", "-P", "-m", name, *arguments]
+
+
 class Child:
     """One process that is started again when it ends by itself, after a pause that grows with every quick crash."""
 

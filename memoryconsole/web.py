@@ -1,9 +1,12 @@
-"""The web server process."""
+"""The web server: a process that listens, and a child of it that answers.
+
+Only the child loads Django's apps, so the listening process stays small.
+"""
 
 import gc
 import os
 import socket
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from importlib import import_module
 from threading import Thread
@@ -21,7 +24,15 @@ THREADS = 8
 STOP_SECONDS = 8
 
 
-def serve(host: str, port: int) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--host", default=settings.HOST)
+    parser.add_argument("--port", type=port_number, default=settings.PORT)
+    parser.add_argument("--parent", type=int, help="stop when this process is gone")
+
+
+def serve(host: str, port: int, parent: int | None) -> None:
+    if parent:
+        processes.end_with_parent(parent)
     # Before the fork, because exit handlers run in this process and not in the one that serves.
     if settings.EMBEDDED_POSTGRES:
         embedded.ensure_running()
@@ -39,12 +50,12 @@ def serve(host: str, port: int) -> None:
         websockets=False,
         log_level=LogLevels.error,
     )
-    parent = os.getpid()
+    listening = os.getpid()
 
     def load(target: str) -> Callable[..., Any]:
         from memoryconsole.wsgi import application
 
-        processes.end_with_parent(parent)
+        processes.end_with_parent(listening)
         Thread(target=_warm_up, daemon=True).start()
         return application
 
@@ -76,3 +87,9 @@ def address_problem(host: str, port: int) -> str | None:
     except OSError as error:
         return error.strerror or str(error)
     return None
+
+
+if __name__ == "__main__":
+    arguments = ArgumentParser()
+    add_arguments(arguments)
+    serve(**vars(arguments.parse_args()))

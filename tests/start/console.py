@@ -92,7 +92,9 @@ class Console:
         return [pid for pid, (_, command) in processes().items() if f"-D {cluster}" in command]
 
     def children(self, command: str) -> list[int]:
-        return [pid for pid, said in self.family().items() if f"manage.py {command}" in said]
+        """The processes that run a part of the console, in whichever way they were started."""
+        starts = (f"manage.py {command}", f"memoryconsole.{command}")
+        return [pid for pid, said in self.family().items() if any(start in said for start in starts)]
 
     def signal(self, number: signal.Signals) -> int:
         self.process.send_signal(number)

@@ -127,6 +127,14 @@ def test_ctrl_c_is_answered_calmly_and_the_password_is_not_shown_again(console):
     assert not family.keys() & processes().keys()
 
 
+def test_a_signal_while_the_supervisor_takes_over_is_not_lost(console):
+    again = Console(console.data_dir, console.port)
+    wait_until(lambda: "memoryconsole.supervisor" in processes()[again.process.pid][1])
+    assert again.signal(signal.SIGTERM) == 0
+    assert again.output.rstrip().endswith("Stopped.")
+    assert console.postgres() == []
+
+
 def test_kill_9_takes_the_children_along(console):
     again = Console(console.data_dir, console.port).wait_until_ready()
     family = again.family()

@@ -1,6 +1,8 @@
 """Data flows down: interfaces import the domain, never the other way round, and nobody imports an interface."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,3 +65,13 @@ def test_the_project_room_knows_nothing_of_the_domain_but_who_is_asking(module: 
     domain = {name for name in imports(MODULES[module]) if name.split(".")[0] in PACKAGES[1:]}
     if module not in TOGETHER:
         assert {name for name in domain if not name.startswith("accounts.access")} == set()
+
+
+@pytest.mark.parametrize("module", ["memoryconsole.supervisor", "memoryconsole.web"])
+def test_processes_that_only_watch_or_listen_load_none_of_the_apps(module: str) -> None:
+    loaded = f"import sys, {module}; print(*{{name.split('.')[0] for name in sys.modules}})"
+    names = subprocess.run(
+        [sys.executable, "-c", loaded], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert {"memoryconsole", "granian" if module.endswith("web") else "psycopg"} <= set(names)
+    assert not {"rest_framework", "pydantic", "procrastinate", *PACKAGES[1:]} & set(names)

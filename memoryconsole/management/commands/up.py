@@ -3,7 +3,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from memoryconsole import supervisor, web
+from memoryconsole import starting, web
 
 
 class Command(BaseCommand):
@@ -20,7 +20,7 @@ class Command(BaseCommand):
                 f"Cannot listen on {host} port {port}: {problem}. "
                 "Stop what is using it, or choose another with --port or PORT."
             )
-        supervisor.up(host, port, demo=not no_demo, say=self.say)
+        starting.up(host, port, demo=not no_demo, say=self.say)
 
     def say(self, line: str) -> None:
         self.stdout.write(line)

@@ -1,9 +1,8 @@
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from memoryconsole import processes, web
+from memoryconsole import web
 
 
 class Command(BaseCommand):
@@ -11,11 +10,7 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--host", default=settings.HOST)
-        parser.add_argument("--port", type=web.port_number, default=settings.PORT)
-        parser.add_argument("--parent", type=int, help="stop when this process is gone")
+        web.add_arguments(parser)
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        if options["parent"]:
-            processes.end_with_parent(options["parent"])
-        web.serve(options["host"], options["port"])
+    def handle(self, *args: Any, host: str, port: int, parent: int | None, **options: Any) -> None:
+        web.serve(host, port, parent)
