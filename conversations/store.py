@@ -188,15 +188,16 @@ def _queue_follow_up(scope: Scope, conversation: Conversation, new: Sequence[Mes
 
 
 def close(scope: Scope, raw_id: object) -> Conversation:
-    """Mark the conversation as finished, so that its episode is written now. Another message opens it again."""
+    """Mark the conversation as finished, so that the rest is learnt and its episode written now. Another message opens
+    it again."""
     scope.require_write()
     with transaction.atomic():
         conversation = _find_locked(scope, raw_id)
         if conversation.closed_at is None:
             conversation.closed_at = timezone.now()
             conversation.save(update_fields=["closed_at"])
-            if conversation.told_through < conversation.message_count and follow_up.may_learn(scope):
-                follow_up.queue(scope, follow_up.TELL, conversation.id)
+            if follow_up.may_learn(scope):
+                follow_up.finish(scope, conversation)
     return conversation
 
 

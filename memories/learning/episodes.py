@@ -31,12 +31,12 @@ QUEUED_AT_ONCE = 50
 
 
 def tell_quiet_ones(scope: Scope) -> int:
-    """Queue an episode of each conversation that has gone quiet; return how many."""
+    """Queue what is left to learn from each conversation that has gone quiet; return the number of episodes."""
     if not follow_up.may_learn(scope):
         return 0
-    ids = list(quiet_conversations(scope).values_list("id", flat=True)[:QUEUED_AT_ONCE])
+    quiet = list(quiet_conversations(scope)[:QUEUED_AT_ONCE])
     with transaction.atomic():
-        return sum(follow_up.queue(scope, follow_up.TELL, id) is not None for id in ids)
+        return sum(follow_up.finish(scope, conversation) is not None for conversation in quiet)
 
 
 def quiet_conversations(scope: Scope) -> QuerySet[Conversation]:

@@ -15,6 +15,7 @@ from procrastinate.contrib.django import app
 from procrastinate.exceptions import AlreadyEnqueued
 
 from accounts.access import Actor, Scope
+from conversations.models import Conversation
 from memories.asking import Unavailable
 from memories.learning.llm import Unreadable, can_ask
 from memories.models import Job
@@ -55,6 +56,14 @@ def queue(scope: Scope, kind: str, conversation_id: UUID) -> Job | None:
     except AlreadyEnqueued:
         return None
     return job
+
+
+def finish(scope: Scope, conversation: Conversation) -> Job | None:
+    """Queue what is left to do when a conversation has ended: facts from the messages since the assistant's last one,
+    and the episode, whose job is returned."""
+    if conversation.extracted_through < conversation.message_count:
+        queue(scope, EXTRACT, conversation.id)
+    return queue(scope, TELL, conversation.id) if conversation.told_through < conversation.message_count else None
 
 
 def try_again(scope: Scope, job: Job) -> Job | None:

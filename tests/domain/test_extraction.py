@@ -10,7 +10,7 @@ from django.db import connections
 
 from accounts.access import Scope
 from conversations.models import Conversation, Message
-from conversations.store import MessageDraft, add_messages
+from conversations.store import MessageDraft, add_messages, close
 from instances.models import Instance
 from memories import jobs
 from memories.forgetting import forget
@@ -75,6 +75,24 @@ def test_a_user_alone_sets_nothing_in_motion(bot: Instance) -> None:
     assert waiting() == []
     say(conversation, ("system", "Be kind."), ("tool", "42"))
     assert waiting() == []
+
+
+@pytest.mark.parametrize("end", ["closed", "quiet"])
+def test_the_last_words_of_a_user_are_learnt_when_the_conversation_ends(bot: Instance, end: str) -> None:
+    conversation = make_conversation(bot, "I drive a red van.", "Noted.", userId="bob")
+    work()
+    say(conversation, ("user", "Thanks. Send it to Lyon from now on."))
+    assert waiting() == []
+    if end == "closed":
+        close(scope_of(bot), conversation.id)
+    else:
+        Instance.objects.filter(id=bot.id).update(quiet_minutes=0)
+        jobs.tell_episodes(0)
+    work()
+    assert Memory.objects.filter(content="Thanks. Send it to Lyon from now on.", owner="bob").count() == 1
+    conversation.refresh_from_db()
+    assert (conversation.extracted_through, conversation.told_through) == (3, 3)
+    assert Job.objects.filter(kind="tell-episode").count() == 1
 
 
 def test_a_burst_is_one_job(bot: Instance, openai: OpenAIServer) -> None:
