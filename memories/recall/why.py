@@ -86,12 +86,14 @@ def _explained(scope: Scope, account: Account, id: UUID, memory: Memory | None, 
         causes = [Cause(line.reason, line.detail), *also, *capped, *ends]
         return Why(id, memory, False, causes, line.numbers)
     excluded = _excluded(account, memory) if memory else None
+    since = _changed_since(scope, account, id)
     if excluded:
-        return Why(id, memory, False, list(dict.fromkeys([excluded, *ends])))
+        return Why(id, memory, False, list(dict.fromkeys([excluded, *ends, *since])))
     if ends or memory is None:
         return Why(id, memory, False, ends)
     cause, numbers = _not_considered(scope, account, memory)
-    return Why(id, memory, False, [cause, *_over_cap(account, memory)], numbers, measured="now")
+    causes = [*since, cause] if cause.cause == "changed" else [cause, *_over_cap(account, memory), *since]
+    return Why(id, memory, False, causes, numbers, measured="now")
 
 
 GIVEN = {
@@ -127,6 +129,26 @@ ENDS = {
     "deleted": Cause("deleted", "It has been deleted since."),
     "forgotten": Cause("deleted", "It has been deleted since."),
     "expired": Cause("expired", "It has expired since."),
+}
+
+
+def _changed_since(scope: Scope, account: Account, id: UUID) -> list[Cause]:
+    """What was done to the memory first after the recall: what it was until then is not known."""
+    entries = AuditEntry.objects.filter(instance=scope.instance, action__in=CHANGES, memory_ids__contains=[id])
+    # Sorted here, because with a LIMIT PostgreSQL may read the log in order instead of using the index of memory ids.
+    later = sorted(entries.filter(created_at__gt=account.at).values_list("created_at", "action"))
+    return [Cause("changed", f"It was {CHANGES[action]} afterwards, at {when(at)}.") for at, action in later[:1]]
+
+
+# By the action in the audit log.
+CHANGES = {
+    "approved": "approved",
+    "kept both": "approved",
+    "changed": "changed",
+    "restored": "restored",
+    "merged": "merged",
+    "superseded": "superseded",
+    "used_again": "taken into use again",
 }
 
 
@@ -168,7 +190,7 @@ def _not_considered(scope: Scope, account: Account, memory: Memory) -> tuple[Cau
     """The memory could have been recalled but was not considered: search again to see where it is."""
     if account.mode == "recency":
         limit = account.settings.limit
-        return Cause("rank", f"Nothing was found, and it is not among the pinned or newest {limit}."), NO_NUMBERS
+        return Cause("rank", f"Nothing was found, and it was not among the pinned or newest {limit}."), NO_NUMBERS
     numbers = _numbers_now(scope, account, memory)
     lowest = account.settings.lowest_similarity(scope.instance)
     strong = strong_keyword_score(lengths(scope).all)
@@ -176,6 +198,8 @@ def _not_considered(scope: Scope, account: Account, memory: Memory) -> tuple[Cau
     if account.mode == "hybrid" and not near:
         return Cause("threshold", too_far(numbers.similarity, lowest)), numbers
     considered = number_considered(account.settings)
+    if numbers.place and numbers.place <= considered:
+        return Cause("changed", f"Search finds it now, at place {numbers.place}, but did not then."), numbers
     where = f"at place {numbers.place}" if numbers.place else f"not even among the first {AS_DEEP_AS_SEARCH}"
     return Cause("rank", f"Search finds it {where}; the first {considered} were considered."), numbers
 

@@ -55,6 +55,7 @@ REASONS = {
     "filter": "Filtered out",
     "deleted": "Deleted",
     "later": "Remembered later",
+    "changed": "Changed since",
     "off": "Memory is off",
     "found": "Found",
     "recent": "Among the newest",

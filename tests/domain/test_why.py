@@ -11,12 +11,15 @@ from accounts.access import actor_of_user
 from instances.models import Instance
 from memories import jobs
 from memories.deletion import delete_memory
+from memories.draft import MemoryChanges
 from memories.embedding.backfill import embed_pending
 from memories.forgetting import forget
 from memories.models import Memory
 from memories.recall.log import account_in, find_recall
 from memories.recall.recalling import RecallRequest, recall
 from memories.recall.why import Why, why
+from memories.review.inbox import approve
+from memories.store import change, restore
 from memories.vocabulary import Review, Status
 from memoryconsole.errors import NotFound
 from memoryconsole.ids import uuid7
@@ -242,6 +245,48 @@ def test_injected_cap(bot: Instance) -> None:
 def test_remembered_later(bot: Instance) -> None:
     id = ask(bot, "Where does Alice live?")
     assert explain(bot, id, reference(bot, "Alice lives in Bern")).cause == "later"
+
+
+def test_what_could_be_recalled_only_afterwards(bot: Instance) -> None:
+    other = reference(bot, "Bob lives in Basel")
+    waits, old = reference(bot, "Alice lives in Bern"), reference(bot, "Alice lived in Bern", key="home")
+    Memory.objects.filter(pk=waits.pk).update(review=Review.PENDING)
+    reference(bot, "Alice has moved", key="home", dedupe="create")
+    id = ask(bot, "Where does Alice live?")
+    approve(scope_of(bot), waits.id)
+    restore(scope_of(bot), old.id)
+    embed_pending(scope_of(bot))
+    for memory, done in ((waits, "approved"), (old, "taken into use again")):
+        answer = explain(bot, id, memory)
+        assert [cause.cause for cause in answer.causes] == ["changed", "changed"]
+        assert answer.detail.startswith(f"It was {done} afterwards, at ")
+        assert answer.causes[1].detail == f"Search finds it now, at place {answer.numbers.place}, but did not then."
+        assert answer.measured == "now"
+    assert explain(bot, id, other).given
+
+
+def test_what_stood_behind_others(bot: Instance) -> None:
+    memories = [reference(bot, f"Alice likes tea number {n}") for n in range(25)]
+    id = ask(bot, "Alice likes tea", limit=2)
+    behind = next(memory for memory in memories if explain(bot, id, memory).measured == "now")
+    for memory in memories[:2] if behind not in memories[:2] else memories[-2:]:
+        delete_memory(scope_of(bot), memory.id)
+    answer = explain(bot, id, behind)
+    assert [(cause.cause, cause.detail) for cause in answer.causes] == [
+        ("changed", f"Search finds it now, at place {answer.numbers.place}, but did not then.")
+    ]
+
+
+def test_what_was_superseded_or_hidden_only_afterwards(bot: Instance) -> None:
+    memory, private = reference(bot, "Parking is free", key="p"), reference(bot, "Alice parks", owner="alice")
+    reference(bot, "Alice lives in Bern", category="fact")
+    id = ask(bot, "Where does Alice live?", filter={"category": "fact"})
+    reference(bot, "Parking costs 2 euros", key="p", dedupe="create")
+    change(scope_of(bot), private.id, MemoryChanges(visibility="private"))
+    answers = [explain(bot, id, one) for one in (memory, private)]
+    causes = [[cause.cause for cause in answer.causes] for answer in answers]
+    assert causes == [["superseded", "changed"], ["visibility", "changed"]]
+    assert answers[0].causes[1].detail.startswith("It was superseded afterwards, at ")
 
 
 def test_deleted(bot: Instance) -> None:
