@@ -56,6 +56,8 @@ class Answer:
     found: Sequence[UUID]
     quality: Quality | None
     mode: str
+    reason: str
+    """Why it was not found in a better way."""
 
     @property
     def missed(self) -> list[UUID]:
@@ -81,6 +83,11 @@ class Variant:
     @property
     def unwanted(self) -> int:
         return sum(len(answer.unwanted) for answer in self.answers)
+
+
+def hindrance(variants: Sequence[Variant]) -> str:
+    """Why the current settings found nothing, or words only: memory is off, or vectors cannot be had. Else empty."""
+    return next((answer.reason for answer in variants[0].answers if answer.mode in ("off", "keyword")), "")
 
 
 def golden_queries(scope: Scope) -> list[Golden]:
@@ -230,4 +237,4 @@ def _answer(scope: Scope, golden: Golden, mode: Mode, settings: RecallSettings, 
     ranked = sorted((given.rank, given.memory.id) for given in recalled.memories if given.rank)
     found = [id for _, id in ranked] if recalled.mode in ("hybrid", "keyword") else []
     score = quality(found, golden.expected, k=k) if golden.expected else None
-    return Answer(golden, found, score, recalled.mode)
+    return Answer(golden, found, score, recalled.mode, recalled.reason)

@@ -26,6 +26,7 @@ from memories.recall.golden import (
     evaluate,
     find_golden,
     golden_queries,
+    hindrance,
     mark,
     with_marks,
 )
@@ -76,6 +77,7 @@ class Run:
     figures: list[Line]
     queries: list[Line]
     n: int
+    hindrance: str
 
 
 @require_GET
@@ -94,7 +96,6 @@ def golden_list(request: ConsoleRequest, scope: Scope) -> HttpResponse:
         "problem": in_words(problem),
         "run": _run(evaluate(scope, settings if changes else None, at_most=RUN_AT_ONCE), memories) if is_run else None,
         "at_once": RUN_AT_ONCE,
-        "has_vectors": bool(scope.instance.embedding_model),
     }
     return render(request, "recall/golden.html", context)
 
@@ -201,6 +202,7 @@ def _run(variants: Sequence[Variant], memories: Mapping[UUID, Memory]) -> Run:
             for n, answer in enumerate(current.answers)
         ],
         n=len(current.answers),
+        hindrance=hindrance(variants),
     )
 
 

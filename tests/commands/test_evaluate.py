@@ -76,6 +76,14 @@ def test_good_enough_or_not(shell: Shell, bot: Instance, tea: list[Memory]):
     assert "-" in ran.out.splitlines()[-1]
 
 
+def test_what_hinders_it_is_said(shell: Shell, bot: Instance, tea: list[Memory]):
+    assert evaluate(shell).err == ""
+    Instance.objects.filter(id=bot.id).update(memory_enabled=False)
+    ran = evaluate(shell, "--json")
+    assert (ran.code, ran.err.strip()) == (0, "Memory is switched off for this instance.")
+    assert ran.json["variants"][0]["recall"] == 0
+
+
 def test_nothing_to_evaluate(shell: Shell):
     ran = evaluate(shell)
     assert (ran.code, ran.out) == (1, "")

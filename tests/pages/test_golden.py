@@ -111,6 +111,14 @@ def test_a_run_compares_and_a_changed_setting_is_beside_it(alice, support, refun
     assert 'name="threshold" value="0.3"><' not in page
 
 
+def test_a_run_says_why_it_goes_by_words_alone_or_finds_nothing(alice, support, refund):
+    save_golden(scope_of(support), GoldenDraft(query=QUESTION, expected=[refund.id]))
+    assert "Search finds words but not meaning." in page_of(alice, run="yes")
+    support.memory_enabled = False
+    support.save()
+    assert "Memory is switched off for this instance." in page_of(alice, run="yes")
+
+
 def test_saving_the_changed_setting(alice, support):
     response = alice.post("/recall/golden/settings?instance=support-bot", {"limit": "3", "threshold": "0.3"})
     assert response["Location"] == "/recall/golden?instance=support-bot&run=yes"

@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from memories.cli.recalling import WRITTEN_AS, add_settings, evaluation_json, plain_evaluation, settings_in
-from memories.recall.golden import Variant, evaluate, golden_queries
+from memories.recall.golden import Variant, evaluate, golden_queries, hindrance
 from memories.recall.request import RecallSettings
 from memoryconsole.commands import ConsoleCommand, add_json_option, open_from_shell
 from memoryconsole.errors import Invalid
@@ -33,6 +33,8 @@ class Command(ConsoleCommand):
         if not golden_queries(scope):
             self.fail(f"{scope.instance.slug} has no golden queries. Mark what is expected on the Recall page.")
         variants = evaluate(scope, changes)
+        if reason := hindrance(variants):
+            self.complain(reason)
         if options["json"]:
             self.print_json(evaluation_json(variants))
         else:
