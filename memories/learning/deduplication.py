@@ -133,9 +133,11 @@ def _flag(scope: Scope, new: Memory, near: Near, reason: str, vector: Vector | N
 
 
 def _update(scope: Scope, new: Memory, near: Near, vector: Vector | None) -> Outcome:
-    memory = Memory.objects.select_for_update().filter(pk=near.memory.pk).first()
-    if memory is None:  # deleted since it was found
+    memory = _comparable(scope, new).select_for_update().filter(id=near.memory.id).first()
+    if memory is None:  # deleted or superseded since it was found
         return _create(scope, new, vector)
+    if memory.content != near.memory.content:
+        return _flag(scope, new, near, "near a memory that somebody has just changed", vector)
     message_id = new.source_message_ids[0] if new.source_message_ids else None
     apply(scope, memory, _updated_fields(memory, new), Cause(OTHER_WORDS, near.similarity, message_id))
     Memory.objects.filter(pk=memory.pk).update(last_seen_at=timezone.now())

@@ -7,14 +7,16 @@ import pytest
 from django.db import connections, transaction
 
 from instances.models import Instance
-from memories.draft import MemoryDraft
+from memories.draft import MemoryChanges, MemoryDraft
 from memories.embedding.backfill import embed_pending
 from memories.learning import deduplication
 from memories.learning.deduplication import Outcome, learn, vectors_of
 from memories.models import Embedding, Memory, MemoryVersion
-from memories.store import build
+from memories.review.merging import merge
+from memories.store import build, change
 from memories.vocabulary import Review
 from memoryconsole.inputs import read
+from tests.domain.looking import while_writing
 from tests.factories import make_instance, make_memory, scope_of
 from tests.openai_server import OpenAIServer
 
@@ -191,6 +193,33 @@ def test_workers_side_by_side_make_no_twins(bot: Instance) -> None:
     assert found.count("created") == 2
     assert sorted(Memory.objects.values_list("content", flat=True))[0] == TEA
     assert Memory.objects.filter(content=TEA).count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_a_person_corrects_meanwhile_is_not_overwritten(bot: Instance) -> None:
+    memory = make_memory(bot, TEA)
+    embed_pending(scope_of(bot))
+    corrected = TEA.replace("black tea", "mint tea")
+
+    def correct() -> None:
+        change(scope_of(bot), memory.id, MemoryChanges(content=corrected))
+
+    (outcome,) = while_writing(correct, learn_all, bot, f"{TEA} now")
+    assert (outcome.event, outcome.memory.review, outcome.memory.conflicts_with_id) == ("flagged", "pending", memory.id)
+    assert Memory.objects.get(id=memory.id).content == corrected
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_superseded_meanwhile_is_learnt_anew(bot: Instance) -> None:
+    memory, other = make_memory(bot, TEA), make_memory(bot, "Alice drinks tea")
+    embed_pending(scope_of(bot))
+
+    def supersede() -> None:
+        merge(scope_of(bot), other.id, memory.id, "Alice drinks tea in the morning")
+
+    (outcome,) = while_writing(supersede, learn_all, bot, f"{TEA} now")
+    assert outcome.event == "created"
+    assert Memory.objects.get(id=memory.id).content == TEA
 
 
 def test_what_was_deleted_meanwhile_is_learnt_anew(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
