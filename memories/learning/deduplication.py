@@ -24,6 +24,7 @@ from memories.indexing import text_to_embed
 from memories.learning.differences import differences, overlap
 from memories.learning.facts import same_text
 from memories.models import Memory
+from memories.review.inbox import approve_many
 from memories.search.hybrid import search
 from memories.store import apply, insert
 from memories.versions import Cause
@@ -103,7 +104,7 @@ def _learn(scope: Scope, new: Memory, vector: Vector | None, same_by_hash: Mappi
     near = [Near(known, None)] if known else _nearest(scope, new, vector)
     same = next((found for found in near if same_text(found.memory.content) == same_text(new.content)), None)
     if same:
-        return _see_again(same)
+        return _update(scope, new, same, vector) if _approves(new, same.memory) else _see_again(same)
     if not near:
         return _create(scope, new, vector)
     agreeing = next((found for found in near if not differences(found.memory.content, new.content)), None)
@@ -113,6 +114,12 @@ def _learn(scope: Scope, new: Memory, vector: Vector | None, same_by_hash: Mappi
     if new.review == Review.PENDING and agreeing.memory.review == Review.APPROVED:
         return _flag(scope, new, agreeing, "another wording, which waits for review", vector)
     return _update(scope, new, agreeing, vector)
+
+
+def _approves(new: Memory, known: Memory) -> bool:
+    """Whether the known memory waits only because it was not important enough, and the new one is."""
+    waits = known.review == Review.PENDING and known.conflicts_with_id is None
+    return waits and new.review == Review.APPROVED
 
 
 def _see_again(same: Near) -> Outcome:
@@ -139,9 +146,12 @@ def _update(scope: Scope, new: Memory, near: Near, vector: Vector | None) -> Out
     if memory.content != near.memory.content:
         return _flag(scope, new, near, "near a memory that somebody has just changed", vector)
     message_id = new.source_message_ids[0] if new.source_message_ids else None
+    approves = _approves(new, memory)
     apply(scope, memory, _updated_fields(memory, new), Cause(OTHER_WORDS, near.similarity, message_id))
     Memory.objects.filter(pk=memory.pk).update(last_seen_at=timezone.now())
-    if vector:
+    if approves:
+        approve_many(scope, [memory.id])
+    if vector and memory.embedding == EmbeddingState.PENDING:
         store_vectors(scope, {memory.id: vector.values}, vector.model)
     return Outcome("updated", memory, near.memory, near.similarity, OTHER_WORDS)
 

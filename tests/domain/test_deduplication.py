@@ -11,12 +11,12 @@ from memories.draft import MemoryChanges, MemoryDraft
 from memories.embedding.backfill import embed_pending
 from memories.learning import deduplication
 from memories.learning.deduplication import Outcome, learn, vectors_of
-from memories.models import Embedding, Memory, MemoryVersion
+from memories.models import AuditEntry, Embedding, Memory, MemoryVersion
 from memories.review.merging import merge
 from memories.store import build, change
 from memories.vocabulary import Review
 from memoryconsole.inputs import read
-from tests.domain.looking import while_writing
+from tests.domain.looking import find, while_writing
 from tests.factories import make_instance, make_memory, scope_of
 from tests.openai_server import OpenAIServer
 
@@ -149,6 +149,25 @@ def test_what_must_be_reviewed_does_not_replace_what_was_approved(bot: Instance)
     assert events(learn_all(bot, f"{TEA} now again", review=Review.PENDING)) == ["updated"], (
         "the one that waits may change"
     )
+
+
+@pytest.mark.parametrize("again", [TEA, f"{TEA} now"])
+def test_what_waits_is_approved_when_it_is_said_again_and_important_enough(bot: Instance, again: str) -> None:
+    learn_all(bot, TEA, importance=3, review=Review.PENDING)
+    assert events(learn_all(bot, TEA, importance=4, review=Review.PENDING)) == ["seen"]
+    assert events(learn_all(bot, again, importance=9)) == ["updated"]
+    memory = Memory.objects.get()
+    assert (memory.content, memory.importance, memory.review, memory.listed) == (again, 9, "approved", True)
+    assert MemoryVersion.objects.get().importance == 3
+    assert AuditEntry.objects.filter(action="approved", memory_ids=[memory.id]).count() == 1
+    assert find(bot, "Alice Miller").total == 1
+
+
+def test_a_contradiction_that_waits_is_not_approved_by_saying_it_again(bot: Instance) -> None:
+    make_memory(bot, f"{TEA} at 7")
+    embed_pending(scope_of(bot))
+    assert events(learn_all(bot, f"{TEA} at 8", f"{TEA} at 8", f"{TEA} already at 8")) == ["flagged", "seen", "updated"]
+    assert Memory.objects.get(content=f"{TEA} already at 8").review == "pending"
 
 
 def test_without_vectors_words_decide(bot: Instance, openai: OpenAIServer, settings: Any) -> None:
