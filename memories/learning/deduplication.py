@@ -109,8 +109,10 @@ def _learn(scope: Scope, new: Memory, vector: Vector | None, same_by_hash: Mappi
         return _create(scope, new, vector)
     agreeing = next((found for found in near if not differences(found.memory.content, new.content)), None)
     if agreeing is None:
-        kinds = " and ".join(differences(near[0].memory.content, new.content))
-        return _flag(scope, new, near[0], f"near a memory that differs in {kinds}", vector)
+        # One that waits itself may be rejected, and then nobody would know of the contradiction to what is in use.
+        other = next((found for found in near if found.memory.review == Review.APPROVED), near[0])
+        kinds = " and ".join(differences(other.memory.content, new.content))
+        return _flag(scope, new, other, f"near a memory that differs in {kinds}", vector)
     if new.review == Review.PENDING and agreeing.memory.review == Review.APPROVED:
         return _flag(scope, new, agreeing, "another wording, which waits for review", vector)
     return _update(scope, new, agreeing, vector)

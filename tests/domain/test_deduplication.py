@@ -12,6 +12,7 @@ from memories.embedding.backfill import embed_pending
 from memories.learning import deduplication
 from memories.learning.deduplication import Outcome, learn, vectors_of
 from memories.models import AuditEntry, Embedding, Memory, MemoryVersion
+from memories.review.inbox import reject
 from memories.review.merging import merge
 from memories.store import build, change
 from memories.vocabulary import Review
@@ -168,6 +169,15 @@ def test_a_contradiction_that_waits_is_not_approved_by_saying_it_again(bot: Inst
     embed_pending(scope_of(bot))
     assert events(learn_all(bot, f"{TEA} at 8", f"{TEA} at 8", f"{TEA} already at 8")) == ["flagged", "seen", "updated"]
     assert Memory.objects.get(content=f"{TEA} already at 8").review == "pending"
+
+
+def test_a_second_contradiction_points_at_what_is_approved(bot: Instance) -> None:
+    approved = make_memory(bot, f"{TEA} at 7")
+    embed_pending(scope_of(bot))
+    first, second = learn_all(bot, f"{TEA} at 8 with milk", f"{TEA} at 9 with milk")
+    assert [outcome.event for outcome in (first, second)] == ["flagged", "flagged"]
+    reject(scope_of(bot), [first.memory.id])
+    assert Memory.objects.get(id=second.memory.id).conflicts_with_id == approved.id
 
 
 def test_without_vectors_words_decide(bot: Instance, openai: OpenAIServer, settings: Any) -> None:
