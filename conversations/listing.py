@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db.models import Count
 
 from accounts.access import Scope
-from conversations.models import Conversation, Message
+from conversations.models import Conversation, Message, MessageRole
 from conversations.store import conversations_of, messages_of
 from memories.audit import note_private_reads
 from memories.draft import Name, Short
@@ -59,8 +59,11 @@ def transcript_page(scope: Scope, conversation: Conversation, *, number: int, me
     return page_of(rows, SPOKEN, number=number, size=TRANSCRIPT_SIZE, total=conversation.message_count)
 
 
-def last_messages(scope: Scope, conversation: Conversation, number: int) -> list[Message]:
-    return list(SPOKEN.sorted(messages_of(scope, conversation), backwards=True)[:number])[::-1]
+def last_messages(
+    scope: Scope, conversation: Conversation, number: int, *, roles: Sequence[str] = MessageRole.values
+) -> list[Message]:
+    rows = messages_of(scope, conversation).filter(role__in=roles)
+    return list(SPOKEN.sorted(rows, backwards=True)[:number])[::-1]
 
 
 def recent_conversations(scope: Scope, number: int) -> list[Conversation]:

@@ -139,7 +139,7 @@ def _question(scope: Scope, request: RecallRequest, conversation: Conversation |
         return request.query
     messages: Sequence[RecallMessage | Message] = request.messages
     if conversation and not messages:
-        messages = last_messages(scope, conversation, LATEST_MESSAGES)
+        messages = last_messages(scope, conversation, LATEST_MESSAGES, roles=[MessageRole.USER])
     return question_in([message.content for message in messages if message.role == MessageRole.USER])
 
 

@@ -10,6 +10,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from accounts.access import SHELL, Actor, Scope
+from conversations.store import MessageDraft, add_messages
 from instances.models import Instance
 from memories.deletion import delete_memory
 from memories.draft import MemoryDraft
@@ -20,7 +21,7 @@ from memories.recall.recalling import Recalled, RecallRequest, recall
 from memories.recall.request import as_plain_words, question_in
 from memories.store import save_many
 from memoryconsole.inputs import is_visible, read
-from tests.factories import make_instance, make_memories, make_memory, scope_of
+from tests.factories import make_conversation, make_instance, make_memories, make_memory, scope_of
 
 pytestmark = pytest.mark.django_db
 
@@ -188,6 +189,13 @@ def test_old_memories_count_less_but_lessons_do_not(bot: Instance) -> None:
 )
 def test_the_question_in_messages(messages: list[str], question: str) -> None:
     assert question_in(messages) == question
+
+
+def test_the_question_of_a_conversation_is_not_lost_behind_tools(bot: Instance) -> None:
+    conversation = make_conversation(bot, "May I refund 80 euros?")
+    steps = [read(MessageDraft, {"role": role, "content": "step"}) for role in ("assistant", "tool") * 5]
+    add_messages(scope_of(bot), conversation.id, steps)
+    assert ask(bot, conversationId=str(conversation.id)).query == "May I refund 80 euros?"
 
 
 @pytest.mark.parametrize(
