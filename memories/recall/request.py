@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from conversations.models import MessageRole
 from instances.models import Instance, bounds_of
+from memories.chunking import word_count
 from memories.draft import Name
 from memories.embedding.embedder import search_model_of
 from memories.embedding.offline import MODEL as OFFLINE
@@ -105,7 +106,7 @@ def question_in(messages: list[str]) -> str:
     """What to search for: the user's last message, together with the one before if it is too short alone."""
     texts = [text for message in messages if (text := without_blocks(message))]
     last = texts[-1] if texts else ""
-    return f"{texts[-2]} {last}" if len(texts) > 1 and len(last.split()) < WORDS_ALONE else last
+    return f"{texts[-2]} {last}" if len(texts) > 1 and word_count(last) < WORDS_ALONE else last
 
 
 def as_plain_words(question: str) -> str:

@@ -184,6 +184,9 @@ def test_old_memories_count_less_but_lessons_do_not(bot: Instance) -> None:
         (["Hello there"], "Hello there"),
         (["Where does Alice live?", "And since when?"], "Where does Alice live? And since when?"),
         (["Where does Alice live?", "And what does Bob drink?"], "And what does Bob drink?"),
+        (["我的订单什么时候到？", "你们可以退款吗？"], "你们可以退款吗？"),
+        (["我的订单什么时候到？", "在哪里？"], "我的订单什么时候到？ 在哪里？"),
+        (["いつ届きますか", "返金できますか"], "返金できますか"),
         (["Hi", "<memory-context>x</memory-context>"], "Hi"),
     ],
 )
