@@ -125,7 +125,7 @@ class Conversations(Endpoint):
         "Open a conversation, or find the one with this externalId",
         body=ConversationDraft,
         instance="body",
-        answers={201: OneConversationJson, 200: OneConversationJson},
+        answers={201: OneConversationJson, 200: OneConversationJson, 409: ErrorJson},
     )
     def post(self, request: Request) -> Response:
         data = body(request)

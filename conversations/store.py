@@ -135,10 +135,20 @@ def open_conversation(scope: Scope, draft: ConversationDraft, *, started_at: dat
         if not isinstance(error.__cause__, UniqueViolation):
             raise
         if found := conversations_of(scope).filter(external_id=draft.external_id).first():
-            return Opened(found, is_new=False)
+            return Opened(_as_of_user(scope, found, draft.user_id), is_new=False)
         # It was deleted between the two queries.
         return open_conversation(scope, draft, started_at=started_at)
     return Opened(conversation, is_new=True)
+
+
+def _as_of_user(scope: Scope, conversation: Conversation, user_id: str) -> Conversation:
+    """A conversation that began before its end user was known becomes theirs; nobody gets another user's."""
+    if user_id and user_id != conversation.owner:
+        rows = conversations_of(scope).filter(id=conversation.id, owner__in=("", user_id))
+        if not rows.update(owner=user_id):
+            raise Taken({"externalId": ["There is a conversation of another end user by this name."]})
+        conversation.owner = user_id
+    return conversation
 
 
 def add_messages(scope: Scope, raw_id: object, drafts: Sequence[MessageDraft], *, learn: bool = True) -> list[Message]:

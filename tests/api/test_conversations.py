@@ -60,6 +60,21 @@ def test_external_id_makes_it_idempotent(api: Caller, sales: Instance) -> None:
     assert first.json["conversation"]["id"] != str(theirs.id)
 
 
+def test_a_known_conversation_takes_the_user_who_is_known_later(api: Caller) -> None:
+    id = start(api, externalId="visit-1").json["conversation"]["id"]
+    shown = start(api, externalId="visit-1", userId="ann").json["conversation"]
+    assert (shown["id"], shown["userId"]) == (id, "ann")
+    assert start(api, externalId="visit-1").json["conversation"] == shown
+    assert api.get(f"{URL}&userId=ann").json["conversations"] == [shown]
+
+
+def test_a_conversation_of_somebody_else_is_not_opened(api: Caller) -> None:
+    start(api, externalId="visit-1", userId="ann")
+    answer = start(api, externalId="visit-1", userId="bob")
+    assert (answer.status, answer.json["code"], list(answer.json["errors"])) == (409, "taken", ["externalId"])
+    assert Conversation.objects.get().owner == "ann"
+
+
 @pytest.mark.parametrize(
     ("fields", "field"),
     [
