@@ -8,7 +8,7 @@ every word counts as a name. When in doubt it is a difference, and a person look
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from itertools import pairwise
 
 from memories.chunking import ALPHABETS, IN_WORD
@@ -109,6 +109,8 @@ NEGATIONS = _words(
     δεν μην όχι ποτέ χωρίς κανείς τίποτα nije nisu nisam nikad
     değil yok hiç hayır asla لا ليس لم لن بدون אין לא אל ללא"""
 )
+# As in unpaid, unglücklich, désactivé, onbetaald, olycklig, nepije, niepełny, неженат.
+NEGATIVE_BEGINNINGS = _words("un in im ir il dis non mis des dés on o u ne nie не без epä")
 # Words that end, reverse or move into the past what the rest of the sentence says.
 REVERSALS = _words(
     """stopped stops quit quits cancelled canceled cancels former formerly previously anymore
@@ -139,7 +141,7 @@ def differences(old: str, new: str) -> list[str]:
     old, new = unicodedata.normalize("NFKC", old), unicodedata.normalize("NFKC", new)
     kinds = {
         "numbers or dates": _figures(old) != _figures(new),
-        "negation": _negations(old) != _negations(new),
+        "negation": _negations(old) != _negations(new) or _is_negated_inside(old, new),
         "names": _disagree_about_names(old, new),
         "who does what": _swap(old, new),
     }
@@ -179,6 +181,17 @@ def _negations(text: str) -> tuple[int, Counter[str]]:
     plain = sum(word in NEGATIONS for word in words) + sum(lower.count(sign) for sign in NEGATIVE_SIGNS)
     endings = sum(len(re.findall(re.escape(ending), lower)) for ending in NEGATIVE_ENDINGS)
     return plain + endings, Counter(word for word in words if word in REVERSALS)
+
+
+def _is_negated_inside(old: str, new: str) -> bool:
+    """Whether one text has a word and the other has it with a beginning that negates it, such as paid and unpaid."""
+    first, second = set(_folded(old)), set(_folded(new))
+    return _negates(first - second, second - first) or _negates(second - first, first - second)
+
+
+def _negates(words: Set[str], others: Set[str]) -> bool:
+    # Shorter words would make “to” of “into”.
+    return any(beginning + word in others for word in words if len(word) > 2 for beginning in NEGATIVE_BEGINNINGS)
 
 
 def _disagree_about_names(old: str, new: str) -> bool:
