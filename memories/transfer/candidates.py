@@ -15,7 +15,7 @@ from memories.transfer.formats.row import ImportedMemory
 from memories.transfer.formats.values import TOO_DEEP
 from memories.transfer.report import Report
 from memoryconsole.errors import Invalid
-from memoryconsole.ids import time_of, uuid7, uuid7_at
+from memoryconsole.ids import EPOCH, time_of, uuid7, uuid7_at
 from memoryconsole.inputs import read
 
 SOURCE = "import"
@@ -64,7 +64,8 @@ def candidate_in(scope: Scope, row: Row, report: Report, started: datetime) -> C
 
 
 def _candidate(scope: Scope, line: int, draft: ImportedMemory, report: Report, started: datetime) -> Candidate:
-    created = draft.created_at or started
+    # Not `started`: the worker may begin minutes later, and the id would then tell another time.
+    created = draft.created_at or timezone.now()
     if max(created, draft.updated_at or created) > timezone.now() + SKEW:
         raise Invalid({"createdAt": ["This is in the future."]})
     fields = dict(zip(COLUMNS, _columns(draft), strict=True))
@@ -91,4 +92,4 @@ def _own_id(draft: ImportedMemory) -> UUID | None:
     except ValueError:
         # After the year 9999.
         return None
-    return draft.id if abs(made - draft.created_at) < SAME_TIME else None
+    return draft.id if abs(made - max(draft.created_at, EPOCH)) < SAME_TIME else None

@@ -269,6 +269,20 @@ def test_ids_that_are_not_ours_are_made_anew(bot: Instance) -> None:
     assert list(listed) == ["a", "b"], "what is older stands behind"
 
 
+@pytest.mark.parametrize("created", [None, "1960-05-12T00:00:00Z"])
+def test_a_memory_from_a_file_is_known_by_its_id_from_then_on(
+    bot: Instance, other: Instance, created: str | None
+) -> None:
+    """Also if the worker began long after the file was uploaded, or if no id can tell when it was made."""
+    import_text(bot, lines({"content": "Tea", "createdAt": created}), started=timezone.now() - timedelta(minutes=5))
+    memory = Memory.objects.get()
+    text = exported(bot)
+    change(scope_of(bot), memory.id, MemoryChanges(content="Coffee"))
+    assert counts(import_text(bot, text)) == {"rows": 1, "existing": 1}
+    import_text(other, text)
+    assert find_memory(scope_of(other), memory.id).content == "Tea"
+
+
 @pytest.mark.parametrize(
     ("statement", "index"),
     [
