@@ -15,6 +15,7 @@ from memories.vocabulary import Status
 # During an import, PostgreSQL's statistics still say that the instance is empty, so it would scan all of it rather than
 # use an index. BETWEEN and ORDER BY make it use the right index for each row.
 # Texts are only compared with memories that the importer may read, so that nobody can find out what others contain.
+READABLE = "(%(reader)s::text IS NULL OR visibility <> 'private' OR owner = %(reader)s::text)"
 UNEXPIRED = "(expires_at IS NULL OR expires_at > statement_timestamp())"
 KNOWN_IDS = """
 SELECT m.id FROM unnest(%(ids)s::uuid[]) AS wanted (id) CROSS JOIN LATERAL (
@@ -23,9 +24,9 @@ SELECT m.id FROM unnest(%(ids)s::uuid[]) AS wanted (id) CROSS JOIN LATERAL (
 ) m
 """
 KNOWN_KEYS = f"""
-SELECT m.owner, m.key, m.content_hash FROM unnest(%(owners)s::text[], %(keys)s::text[]) AS wanted (owner, key)
+SELECT m.owner, m.key, m.comparable FROM unnest(%(owners)s::text[], %(keys)s::text[]) AS wanted (owner, key)
 CROSS JOIN LATERAL (
-    SELECT owner, key, content_hash FROM memories_memory
+    SELECT owner, key, CASE WHEN {READABLE} THEN content_hash ELSE '' END AS comparable FROM memories_memory
     WHERE instance_id = %(instance)s AND status = 'active' AND NOT key = ''
       AND owner = wanted.owner AND key BETWEEN wanted.key AND wanted.key AND {UNEXPIRED} ORDER BY key
 ) m
@@ -35,7 +36,7 @@ SELECT m.content_hash, m.owner, m.last_seen_at = %(started)s FROM unnest(%(hashe
 CROSS JOIN LATERAL (
     SELECT content_hash, owner, last_seen_at FROM memories_memory
     WHERE instance_id = %(instance)s AND content_hash BETWEEN wanted.content_hash AND wanted.content_hash
-      AND (%(reader)s::text IS NULL OR visibility <> 'private' OR owner = %(reader)s::text) AND {UNEXPIRED}
+      AND {READABLE} AND {UNEXPIRED}
     ORDER BY content_hash
 ) m
 """

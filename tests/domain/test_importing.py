@@ -255,6 +255,14 @@ def test_what_is_private_to_others_is_no_secret_to_find_out(bot: Instance) -> No
     assert counts(import_file(alice, io.BytesIO(row.encode()))) == {"rows": 1, "created": 1}
 
 
+def test_whether_a_guess_is_what_a_private_memory_says_is_no_secret_to_find_out_by_its_key(bot: Instance) -> None:
+    make_memory(bot, "Bob's secret", key="secret", visibility="private", owner="bob")
+    alice = Scope(bot, Actor(kind="user", name="alice"))
+    for guess in ("Bob's secret", "Bob has no secret"):
+        row = lines({"content": guess, "key": "secret", "owner": "bob"})
+        assert counts(import_file(alice, io.BytesIO(row.encode()))) == {"rows": 1, "invalid": 1}
+
+
 def test_ids_that_are_not_ours_are_made_anew(bot: Instance) -> None:
     wrong = str(uuid7())
     rows = lines(
