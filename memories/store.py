@@ -223,6 +223,7 @@ def apply(scope: Scope, memory: Memory, fields: dict[str, Any], cause: Cause, *,
     differing = {name: value for name, value in fields.items() if getattr(memory, name) != value}
     if not differing:
         return False
+    names = sorted(differing)
     version = versions.keep(scope, memory, differing, cause)
     differing["updated_at"] = timezone.now()
     if "content" in differing:
@@ -238,7 +239,7 @@ def apply(scope: Scope, memory: Memory, fields: dict[str, Any], cause: Cause, *,
     if "embedding" in differing:
         embed_soon(scope)
     if log:
-        audit.record(scope, "changed", [memory.id], fields=sorted(fields))
+        audit.record(scope, "changed", [memory.id], fields=names)
     return True
 
 

@@ -16,7 +16,7 @@ URL = "/api/v1/audit?instanceId=support-bot"
 
 def test_who_did_what_to_which_memory(api: Caller, support: Instance) -> None:
     id = api.post("/api/v1/memories", {"instanceId": "support-bot", "content": "Tea"}).json["memory"]["id"]
-    api.patch(f"/api/v1/memories/{id}?instanceId=support-bot", {"content": "Coffee", "pinned": True})
+    api.patch(f"/api/v1/memories/{id}?instanceId=support-bot", {"content": "Coffee", "pinned": True, "importance": 5})
     api.delete(f"/api/v1/memories/{id}?instanceId=support-bot")
     answer = api.get(URL)
     assert answer.status == 200
