@@ -22,21 +22,24 @@ from memories.evidence import check_key, tidy_evidence
 from memories.models import MAX_CONTENT, MAX_SUMMARY, MAX_TAG, MAX_TAGS
 from memories.vocabulary import Category, Role, Visibility, category_named, role_named
 from memoryconsole.inputs import (
+    MOST_GROWTH,
     Fraction,
     Input,
     Moment,
     Number,
     Text,
     at_most,
+    check_stored,
     never_null,
     no_nul,
     not_null,
     snake_name,
     visible,
 )
-from memoryconsole.scrub import scrub
+from memoryconsole.scrub import scrub, scrub_all
 
 MAX_NAME = 200
+MAX_REASON = 2_000
 MAX_EVIDENCE = 20
 MAX_EVIDENCE_SIZE = 20_000
 MAX_EVIDENCE_DEPTH = 10
@@ -51,11 +54,13 @@ def _check_storable(evidence: dict[str, Any]) -> dict[str, Any]:
     for text in _texts_in(evidence, depth=0):
         no_nul(text)
     try:
-        size = len(json.dumps(evidence, allow_nan=False))
+        written = json.dumps(evidence, allow_nan=False)
     except ValueError:
         raise ValueError("Numbers must be finite.") from None
-    if size > MAX_EVIDENCE_SIZE:
-        raise ValueError(f"At most {MAX_EVIDENCE_SIZE:,} characters of JSON are allowed; this has {size:,}.")
+    if len(written) > MAX_EVIDENCE_SIZE:
+        raise ValueError(f"At most {MAX_EVIDENCE_SIZE:,} characters of JSON are allowed; this has {len(written):,}.")
+    if len(written) * MOST_GROWTH > MAX_EVIDENCE_SIZE:
+        check_stored(json.dumps(scrub_all(evidence)[0]), MAX_EVIDENCE_SIZE)
     return evidence
 
 
@@ -103,7 +108,7 @@ Content = Annotated[
 Summary = Annotated[Text, StringConstraints(max_length=MAX_SUMMARY), at_most(MAX_SUMMARY)]
 Name = Annotated[Text, StringConstraints(max_length=MAX_NAME)]
 Short = Annotated[Text, StringConstraints(max_length=64)]
-Reason = Annotated[Text, StringConstraints(max_length=2_000)]
+Reason = Annotated[Text, StringConstraints(max_length=MAX_REASON), at_most(MAX_REASON)]
 Tag = Annotated[Text, StringConstraints(max_length=MAX_TAG), at_most(MAX_TAG)]
 Tags = Annotated[list[Tag], Field(max_length=MAX_TAGS), AfterValidator(_tidy_tags)]
 Importance = Annotated[Number, Field(ge=1, le=10)]

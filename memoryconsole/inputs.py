@@ -76,14 +76,18 @@ def at_most(limit: int) -> AfterValidator:
     """The longest text after scrubbing, which may replace a credential by something longer."""
 
     def check(text: str) -> str:
-        stored = len(scrub(text)[0]) if len(text) * MOST_GROWTH > limit else len(text)
-        if stored > limit:
-            raise ValueError(
-                f"With its credentials replaced this has {stored:,} characters; at most {limit:,} are allowed."
-            )
+        if len(text) * MOST_GROWTH > limit:
+            check_stored(scrub(text)[0], limit)
         return text
 
     return AfterValidator(check)
+
+
+def check_stored(scrubbed: str, limit: int) -> None:
+    if len(scrubbed) > limit:
+        raise ValueError(
+            f"With its credentials replaced this has {len(scrubbed):,} characters; at most {limit:,} are allowed."
+        )
 
 
 def _in_utc(moment: datetime) -> datetime:
