@@ -40,8 +40,9 @@ _LIKE_PASSWORD = (
 _LIKE_TOKEN = r"(?=[^\s\"',;]{0,200}\d)[A-Za-z0-9._~+/=-]{16,}"  # noqa: S105
 # Names of hashes and encodings: "the password is sha256" is no password.
 _METHODS = r"(?:base|sha|md|aes|utf|argon|bcrypt|pbkdf|\d+-)"
+_PRIVATE_KEY = r"[A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
 _SHAPES = [
-    ("private key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"),
+    ("private key", rf"-----BEGIN {_PRIVATE_KEY}[\s\S]*?(?:-----END {_PRIVATE_KEY}|\Z)"),
     ("Memory Console key", r"\bmc_[0-9a-f]{8}_[A-Za-z0-9-]{20,}"),
     ("API key", r"\b(?:sk|pk|rk)[-_](?:[A-Za-z]+[-_])*[A-Za-z0-9_-]{20,}"),
     ("AWS key", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
@@ -104,8 +105,7 @@ def scrub_all(value: Any) -> tuple[Any, list[str]]:
     if isinstance(value, str):
         return scrub(value)
     if isinstance(value, list):
-        parts = [scrub_all(part) for part in value]
-        return [part for part, _ in parts], [kind for _, found in parts for kind in found]
+        return _joined([scrub_all(part) for part in value])
     if isinstance(value, dict):
         pairs = [(scrub(name), _scrub_named(name, part)) for name, part in value.items()]
         kinds = [kind for name, part in pairs for kind in [*name[1], *part[1]]]
@@ -114,11 +114,17 @@ def scrub_all(value: Any) -> tuple[Any, list[str]]:
 
 
 def _scrub_named(name: str, value: Any) -> tuple[Any, list[str]]:
-    """Scrub a value of a JSON object by its name: a password alone looks like any other text."""
-    if not isinstance(value, str):
+    """Scrub a value of a JSON object by its name: a password alone looks like any other text, or like a number."""
+    if isinstance(value, list):
+        return _joined([_scrub_named(name, part) for part in value])
+    if isinstance(value, dict | float | bool | None):
         return scrub_all(value)
-    kind = _kind_named(name, value)
-    return (REDACTED.format(kind), [kind]) if kind else scrub(value)
+    kind = _kind_named(name, str(value))
+    return (REDACTED.format(kind), [kind]) if kind else scrub_all(value)
+
+
+def _joined(parts: list[tuple[Any, list[str]]]) -> tuple[list[Any], list[str]]:
+    return [part for part, _ in parts], [kind for _, found in parts for kind in found]
 
 
 def _kind_named(name: str, value: str) -> str:

@@ -18,6 +18,7 @@ SECRETS = [
     "np" + "m_" + "x" * 36,
     "h" + "f_" + "x" * 34,
     "-----BEGIN RSA PRIVATE " + "KEY-----\nabc\n-----END RSA PRIVATE " + "KEY-----",
+    "-----BEGIN PGP PRIVATE " + "KEY BLOCK-----\nabc\n-----END PGP PRIVATE " + "KEY BLOCK-----",
 ]
 
 
@@ -92,6 +93,16 @@ def test_in_a_document_a_credential_is_known_by_the_name_beside_it() -> None:
     }
     assert found == ["password", "password", "token"]
     assert scrub_all(clean) == (clean, [])
+
+
+def test_in_a_document_a_password_may_be_a_number_or_one_of_several() -> None:
+    clean, found = scrub_all({"password": 20002000, "apiKey": ["hunter2000", {"user": "bob"}], "port": 54321000})
+    assert clean == {
+        "password": "[redacted password]",
+        "apiKey": ["[redacted password]", {"user": "bob"}],
+        "port": 54321000,
+    }
+    assert found == ["password", "password"]
 
 
 def test_in_a_document_what_only_speaks_of_credentials_is_left_alone() -> None:
