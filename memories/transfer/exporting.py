@@ -17,7 +17,7 @@ from memories import audit
 from memories.filters import Filters, matching
 from memories.models import Memory, MemoryVersion
 from memories.paging import Order
-from memories.presenting import VersionJson, memory_json, version_json
+from memories.presenting import memory_json, version_json
 from memories.transfer.formats import table
 from memoryconsole.connections import release_connection
 from memoryconsole.reading import columns_of, rows_found, rows_of
@@ -54,12 +54,11 @@ def _pages(
     for memories in _found(scope, filters, PAGE_WITH_VECTORS if vectors else PAGE):
         audit.note_private_reads(scope, memories)
         rows = [_row(scope, memory) for memory in memories]
-        if format == "jsonl":
-            _add_versions(scope, memories, rows)
         if vectors:
             _add_vectors(scope, memories, rows)
-        release_connection()
-        yield table.table_text(rows) if format == "csv" else "".join(map(_line, rows))
+        for part in [table.table_text(rows)] if format == "csv" else _lines(scope, rows):
+            release_connection()
+            yield part
         done += len(memories)
         progress(done)
 
@@ -85,20 +84,46 @@ def _line(row: dict[str, Any]) -> str:
     return _encode(row) + "\n"
 
 
+def _lines(scope: Scope, rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The rows, which are sorted by id, with their versions. The line of a memory that has very many is in several
+    parts."""
+    waiting, memory_id = iter(rows), None
+    for versions in _versions(scope, [row["id"] for row in rows]):
+        parts: list[str] = []
+        for version in versions:
+            if version.memory_id == memory_id:
+                parts.append(",")
+            else:
+                parts.append("]}\n" if memory_id else "")
+                memory_id = version.memory_id
+                row = next(waiting)
+                while row["id"] != str(memory_id):
+                    parts.append(_line(row))
+                    row = next(waiting)
+                parts.append(_encode(row).removesuffix("}") + ',"versions":[')
+            parts.append(_encode(version_json(version)))
+        yield "".join(parts)
+    yield ("]}\n" if memory_id else "") + "".join(map(_line, waiting))
+
+
 VERSIONS = f"""
 SELECT {columns_of(MemoryVersion, "v")} FROM memories_memoryversion v
-WHERE v.instance_id = %(instance)s AND v.memory_id = ANY(%(ids)s) ORDER BY v.memory_id, v.number
+WHERE v.instance_id = %(instance)s AND v.memory_id = ANY(%(ids)s::uuid[])
+  AND (v.memory_id, v.number) > (%(memory)s::uuid, %(number)s::bigint)
+ORDER BY v.memory_id, v.number LIMIT %(limit)s::bigint
 """
 
 
-def _add_versions(scope: Scope, memories: Sequence[Memory], rows: Sequence[dict[str, Any]]) -> None:
-    parameters = {"instance": scope.instance.id, "ids": [memory.id for memory in memories]}
-    found: dict[UUID, list[VersionJson]] = {}
-    for version in rows_found(MemoryVersion, VERSIONS, parameters):
-        found.setdefault(version.memory_id, []).append(version_json(version))
-    for memory, row in zip(memories, rows, strict=True):
-        if memory.id in found:
-            row["versions"] = found[memory.id]
+def _versions(scope: Scope, ids: Sequence[str]) -> Iterator[list[MemoryVersion]]:
+    """The versions of these memories, a page at a time."""
+    parameters = {"instance": scope.instance.id, "ids": ids, "memory": UUID(int=0), "number": 0, "limit": PAGE}
+    found: list[MemoryVersion] = []
+    while not found or len(found) == PAGE:
+        found = rows_found(MemoryVersion, VERSIONS, parameters)
+        if not found:
+            return
+        yield found
+        parameters |= {"memory": found[-1].memory_id, "number": found[-1].number}
 
 
 # Vectors of the current texts; `text_hash` is the hash of the embedded text.

@@ -13,8 +13,8 @@ from memories.transfer.formats.detecting import LISTS, Format, format_of, is_doc
 from memories.transfer.formats.values import Unusable, first_value, value_of
 from memoryconsole.errors import Invalid
 
-# Longer than any memory with its versions and vectors. Longer lines are not read into memory.
-LONGEST = 8 * 1024 * 1024
+# Room for thousands of earlier texts of one memory. Longer lines are not read into memory.
+LONGEST = 64 * 1024 * 1024
 PEEKED = 64 * 1024
 PART = 16 * 1024
 JSON_SPACE = " \t\r\n"

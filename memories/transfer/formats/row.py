@@ -80,7 +80,7 @@ class ImportedMemory(MemoryDraft):
     last_accessed_at: Moment | None = None
     created_at: Moment | None = None
     updated_at: Moment | None = None
-    versions: Annotated[list[ImportedVersion], Field(max_length=10_000)] = Field(default_factory=list)
+    versions: Annotated[list[ImportedVersion], Field(max_length=100_000)] = Field(default_factory=list)
     vectors: Vectors | None = None
 
     @model_validator(mode="before")
