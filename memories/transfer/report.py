@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from typing import Any
 
 from pydantic.alias_generators import to_camel
@@ -10,6 +11,8 @@ from memoryconsole.inputs import snake_name
 from memoryconsole.scrub import scrub
 
 PROBLEMS_SHOWN = 100
+# Of one row: a memory may have thousands of versions, each of them wrong.
+FIELDS_SHOWN = 10
 # Greedy, because a quoted text may contain quotation marks itself.
 QUOTED = re.compile(r"“.*”", re.DOTALL)
 # In problems of these fields, the beginning of a quoted value is shown: it is usually a word from a short list.
@@ -19,7 +22,8 @@ LONGEST_WORD = 32
 
 @dataclass(slots=True)
 class Report:
-    """The result of importing a file as `format`. `problems` has only the first ones; `invalid` counts all."""
+    """The result of importing a file as `format`. `problems` has only the first ones, each with its first fields;
+    `invalid` counts all."""
 
     format: str = ""
     rows: int = 0
@@ -34,7 +38,7 @@ class Report:
     def add_problem(self, line: int, reasons: dict[str, list[str]]) -> None:
         self.invalid += 1
         if len(self.problems) < PROBLEMS_SHOWN:
-            self.problems.append({"line": line, "errors": reasons})
+            self.problems.append({"line": line, "errors": dict(islice(reasons.items(), FIELDS_SHOWN))})
 
     def add(self, other: "Report") -> None:
         for name, value in asdict(other).items():

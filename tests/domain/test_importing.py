@@ -393,6 +393,12 @@ def test_only_the_first_problems_are_kept(bot: Instance, monkeypatch: pytest.Mon
     assert (report.invalid, [problem["line"] for problem in report.problems]) == (10, [1, 2, 3])
 
 
+def test_of_a_row_with_very_many_problems_only_the_first_are_kept(bot: Instance) -> None:
+    (problem,) = import_text(bot, lines({"content": "Tea", "versions": [{"version": 1}] * 3_000})).problems
+    assert len(problem["errors"]) == 10
+    assert problem["errors"]["versions.0.content"] == ["This field is required."]
+
+
 def test_credentials_are_replaced_and_expired_ones_left_out(bot: Instance) -> None:
     rows = lines(
         {"content": "password: hunter22", "versions": []},
