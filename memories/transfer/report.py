@@ -48,7 +48,7 @@ class Report:
 
 
 def report_json(report: Report) -> dict[str, Any]:
-    """The report without what reasons quote from the file, except short words of enumerated fields."""
+    """The report without what it quotes from the file, except short names of fields and words of enumerated ones."""
     fields = asdict(report)
     problems = [{"line": each["line"], "errors": _unquoted(each["errors"])} for each in fields.pop("problems")]
     return {**{to_camel(name): value for name, value in fields.items()}, "problems": problems}
@@ -60,7 +60,7 @@ def report_from(stored: dict[str, Any]) -> Report:
 
 def _unquoted(errors: dict[str, list[str]]) -> dict[str, list[str]]:
     return {
-        field[:100]: [QUOTED.sub(_shortened if _is_enumerated(field) else "“…”", reason) for reason in reasons]
+        _shortened(field): [QUOTED.sub(_quoted if _is_enumerated(field) else "“…”", reason) for reason in reasons]
         for field, reasons in errors.items()
     }
 
@@ -70,7 +70,11 @@ def _is_enumerated(field: str) -> bool:
     return field.rpartition(".")[2] in ENUMERATED
 
 
-def _shortened(quoted: re.Match[str]) -> str:
-    """Scrubbed and cut, in case a text was in the wrong column."""
-    word = scrub(quoted[0][1:-1])[0]
-    return f"“{word}”" if len(word) <= LONGEST_WORD else f"“{word[:LONGEST_WORD].rstrip()}…”"
+def _quoted(quoted: re.Match[str]) -> str:
+    return f"“{_shortened(quoted[0][1:-1])}”"
+
+
+def _shortened(word: str) -> str:
+    """Scrubbed and cut, in case a text was in the wrong column, or is the name of one."""
+    word = scrub(word)[0]
+    return word if len(word) <= LONGEST_WORD else f"{word[:LONGEST_WORD].rstrip()}…"

@@ -184,6 +184,14 @@ def test_the_report_shows_no_other_word() -> None:
     assert report_json(report)["problems"][0]["errors"] == {"content": ["“…” is too long."]}
 
 
+def test_the_report_shows_no_text_that_is_the_name_of_a_field(api: Caller) -> None:
+    row = {"content": "x", "password: hunter2000": 1, "Bob is of the opinion that they will marry": 1}
+    answer = send(api, json.dumps(row).encode())
+    (problem,) = answer.json["import"]["problems"]
+    assert list(problem["errors"]) == ["password: [redacted password]", "Bob is of the opinion that they…"]
+    assert "hunter2000" not in str(Job.objects.values())
+
+
 def test_the_worker_acts_for_whoever_asked(support: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uploads, "AT_ONCE", 1)
     send(signed_in(make_user("alice", support)), b'{"content": "Tea"}')
