@@ -6,6 +6,7 @@ from typing import Any
 
 from memoryconsole.counting import size_of
 from memoryconsole.errors import Problem
+from memoryconsole.scrub import scrub
 
 PART = 1024 * 1024
 LONGEST_NAME = 150
@@ -38,8 +39,8 @@ class Limited:
 
 
 def safe_name(raw: str) -> str:
-    """The name without folders, characters that are special to a system, and dots at its ends."""
-    name = UNSAFE.sub("_", PurePosixPath(raw.replace("\\", "/")).name).strip(" .")
+    """The name without credentials, folders, characters that are special to a system, and dots at its ends."""
+    name = UNSAFE.sub("_", PurePosixPath(scrub(raw)[0].replace("\\", "/")).name).strip(" .")
     stem, dot, ending = name.rpartition(".")
     if len(name) > LONGEST_NAME and dot and len(ending) <= 16:
         name = f"{stem[: LONGEST_NAME - len(ending) - 1]}.{ending}"

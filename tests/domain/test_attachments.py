@@ -86,6 +86,7 @@ def test_no_name_leads_anywhere(raw: str) -> None:
         ("a\u202egpj.exe", "a_gpj.exe"),
         ("x" * 300 + ".pdf", "x" * 146 + ".pdf"),
         ("Grüße aus Köln.txt", "Grüße aus Köln.txt"),
+        ("gh" + "p_" + "x" * 36 + " (old).txt", "[redacted GitHub token] (old).txt"),
     ],
 )
 def test_names(raw: str, name: str) -> None:
