@@ -102,20 +102,34 @@ def learn(scope: Scope, memories: Sequence[Memory], vectors: Sequence[Vector | N
 def _learn(scope: Scope, new: Memory, vector: Vector | None, same_by_hash: Mapping[bytes, Memory]) -> Outcome:
     known = same_by_hash.get(bytes(new.content_hash))
     near = [Near(known, None)] if known else _nearest(scope, new, vector)
-    same = next((found for found in near if same_text(found.memory.content) == same_text(new.content)), None)
-    if same:
-        return _update(scope, new, same, vector) if _approves(new, same.memory) else _see_again(same)
     if not near:
         return _create(scope, new, vector)
-    agreeing = next((found for found in near if not differences(found.memory.content, new.content)), None)
+    same = next((found for found in near if same_text(found.memory.content) == same_text(new.content)), None)
+    if same and not _approves(new, same.memory):
+        return _see_again(same)
+    agreeing = same or next((found for found in near if not differences(found.memory.content, new.content)), None)
+    nearest = agreeing or _contradicted(near)
+    memory = _hold(scope, new, nearest.memory)
+    if memory is None:
+        return _learn(scope, new, vector, {})
+    if memory.content != nearest.memory.content:
+        return _flag(scope, new, nearest, "near a memory that somebody has just changed", vector)
     if agreeing is None:
-        # One that waits itself may be rejected, and then nobody would know of the contradiction to what is in use.
-        other = next((found for found in near if found.memory.review == Review.APPROVED), near[0])
-        kinds = " and ".join(differences(other.memory.content, new.content))
-        return _flag(scope, new, other, f"near a memory that differs in {kinds}", vector)
-    if new.review == Review.PENDING and agreeing.memory.review == Review.APPROVED:
-        return _flag(scope, new, agreeing, "another wording, which waits for review", vector)
-    return _update(scope, new, agreeing, vector)
+        kinds = " and ".join(differences(memory.content, new.content))
+        return _flag(scope, new, nearest, f"near a memory that differs in {kinds}", vector)
+    if new.review == Review.PENDING and memory.review == Review.APPROVED:
+        return _flag(scope, new, nearest, "another wording, which waits for review", vector)
+    return _update(scope, new, nearest, memory, vector)
+
+
+def _contradicted(near: Sequence[Near]) -> Near:
+    """The nearest in use: one that waits may be rejected, and then nobody would know of the contradiction."""
+    return next((found for found in near if found.memory.review == Review.APPROVED), near[0])
+
+
+def _hold(scope: Scope, new: Memory, found: Memory) -> Memory | None:
+    """Lock the memory that was found. None if somebody has deleted or superseded it since."""
+    return _comparable(scope, new).select_for_update().filter(id=found.id).first()
 
 
 def _approves(new: Memory, known: Memory) -> bool:
@@ -141,12 +155,7 @@ def _flag(scope: Scope, new: Memory, near: Near, reason: str, vector: Vector | N
     return Outcome("flagged", new, near.memory, near.similarity, reason)
 
 
-def _update(scope: Scope, new: Memory, near: Near, vector: Vector | None) -> Outcome:
-    memory = _comparable(scope, new).select_for_update().filter(id=near.memory.id).first()
-    if memory is None:  # deleted or superseded since it was found
-        return _create(scope, new, vector)
-    if memory.content != near.memory.content:
-        return _flag(scope, new, near, "near a memory that somebody has just changed", vector)
+def _update(scope: Scope, new: Memory, near: Near, memory: Memory, vector: Vector | None) -> Outcome:
     message_id = new.source_message_ids[0] if new.source_message_ids else None
     approves = _approves(new, memory)
     apply(scope, memory, _updated_fields(memory, new), Cause(OTHER_WORDS, near.similarity, message_id))

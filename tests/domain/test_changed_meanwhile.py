@@ -1,13 +1,15 @@
 """Two writers at once: the second one waits and decides by what the first one has committed."""
 
 import pytest
+from django.db import transaction
 
 from instances.models import Instance
-from memories.deletion import delete_matching
-from memories.draft import MemoryChanges
+from memories.deletion import delete_matching, delete_memory
+from memories.draft import MemoryChanges, MemoryDraft
 from memories.filters import Filters
-from memories.models import Memory
-from memories.store import change
+from memories.learning.deduplication import Outcome, learn
+from memories.models import LISTED, Memory
+from memories.store import build, change
 from memoryconsole.errors import Conflict
 from tests.domain.looking import while_writing
 from tests.factories import make_memory, scope_of
@@ -25,6 +27,31 @@ def test_two_corrections_of_the_same_text_are_not_both_made(bot: Instance) -> No
         while_writing(lambda: rewrite(memory, "Alice likes coffee"), rewrite, memory, "Alice likes cocoa")
     memory.refresh_from_db()
     assert memory.content == "Alice likes coffee"
+
+
+TEA = "Alice Miller prefers strong black tea with fresh lemon every single morning"
+
+
+def test_what_is_learnt_does_not_go_into_what_has_just_been_superseded(bot: Instance) -> None:
+    make_memory(bot, TEA, key="tea")
+    given_up = {"content": "Alice Miller gave up tea", "key": "tea", "dedupe": "create"}
+    outcome = while_writing(lambda: make_memory(bot, **given_up), learn_one, bot, f"{TEA} now")
+    assert outcome.event == "created"
+    listed = Memory.objects.filter(LISTED).order_by("id").values_list("content", flat=True)
+    assert list(listed) == ["Alice Miller gave up tea", f"{TEA} now"]
+
+
+def test_what_is_learnt_does_not_wait_for_review_beside_what_has_just_been_deleted(bot: Instance) -> None:
+    memory = make_memory(bot, TEA)
+    outcome = while_writing(lambda: delete_memory(scope_of(bot), memory.id), learn_one, bot, f"{TEA} at 7")
+    assert (outcome.event, outcome.memory.conflicts_with_id) == ("created", None)
+
+
+def learn_one(bot: Instance, content: str) -> Outcome:
+    scope = scope_of(bot)
+    memory, _ = build(scope, MemoryDraft(content=content))
+    with transaction.atomic():
+        return learn(scope, [memory], [None])[0]
 
 
 def test_what_no_longer_matches_is_not_deleted(bot: Instance) -> None:
