@@ -33,9 +33,10 @@ def change_many(
     scope.require_write()
     add_tags = scrub_all([*add_tags])[0]
     changed: list[UUID] = []
+    in_order = sorted(set(ids))
     with transaction.atomic():
-        for start in range(0, len(ids), BATCH):
-            memories = list(locked(scope, ids[start : start + BATCH]))
+        for start in range(0, len(in_order), BATCH):
+            memories = list(locked(scope, in_order[start : start + BATCH]))
             done = [*_set_all(scope, memories, fields), *_tag_all(scope, memories, add_tags, remove_tags)]
             changed += dict.fromkeys(done)
         if changed:

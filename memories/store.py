@@ -323,5 +323,5 @@ def _locked_one(scope: Scope, raw_id: object) -> Memory:
 
 
 def locked(scope: Scope, ids: Sequence[UUID]) -> QuerySet[Memory]:
-    """Lock these rows in the order of their ids, so that two bulk changes cannot deadlock."""
+    """Lock these rows in the order of their ids, as everybody does who locks several, so that nobody deadlocks."""
     return readable(scope).filter(id__in=ids).order_by("id").select_for_update()

@@ -1,17 +1,22 @@
 """Two writers at once: the second one waits and decides by what the first one has committed."""
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
 import pytest
 from django.db import transaction
 
 from instances.models import Instance
+from memories import changing_many
+from memories.changing_many import change_many
 from memories.deletion import delete_matching, delete_memory
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.filters import Filters
 from memories.learning.deduplication import Outcome, learn
 from memories.models import LISTED, Memory
-from memories.store import build, change
+from memories.store import build, change, locked
 from memoryconsole.errors import Conflict
-from tests.domain.looking import while_writing
+from tests.domain.looking import in_another_connection, until_somebody_waits, while_writing
 from tests.factories import make_memory, scope_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -63,3 +68,20 @@ def test_what_no_longer_matches_is_not_deleted(bot: Instance) -> None:
             lambda: delete_matching(scope, old, expected=1),
         )
     assert Memory.objects.get().tags == ["kept"]
+
+
+def test_a_bulk_change_and_whoever_locks_the_same_memories_do_not_wait_for_each_other(
+    bot: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everybody locks memories in the order of their ids, also across the batches of a large change."""
+    monkeypatch.setattr(changing_many, "BATCH", 1)
+    scope, older, newer = scope_of(bot), make_memory(bot), make_memory(bot)
+    change_both = partial(in_another_connection, change_many, scope, [newer.id, older.id], {"pinned": True})
+    with ThreadPoolExecutor(1) as thread:
+        with transaction.atomic():
+            for memory in (older, newer):
+                list(locked(scope, [memory.id]))
+                if memory == older:
+                    changing = thread.submit(change_both)
+                    until_somebody_waits()
+        assert changing.result(20) == 2
