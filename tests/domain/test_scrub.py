@@ -1,6 +1,8 @@
 import threading
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from memoryconsole.inputs import MOST_GROWTH
 from memoryconsole.scrub import scrub, scrub_all
@@ -153,6 +155,42 @@ def test_a_text_that_was_scrubbed_is_left_alone_when_it_is_edited_or_imported(te
 def test_what_names_a_password_is_left_when_the_password_is_the_same_word() -> None:
     assert scrub("Password=password")[0] == "Password=[redacted password]"
     assert scrub("password: password")[0] == "password: [redacted password]"
+
+
+# What credentials are made of, put together in any order.
+NAMES = [
+    "password",
+    "Passwort",
+    "pwd",
+    "token",
+    "api_key",
+    "für ",
+    "is ",
+    "bearer ",
+    "authorization: basic ",
+    "://",
+    "@",
+]
+SIGNS = [":", "=", " ", ".", "\n", '"', "'", "\\", "“", "”", "`", "(x)", "{", "}"]
+VALUES = [
+    "hunter2000",
+    "sk-",
+    "ey" + "J",
+    "a1B2" * 6,
+    "mc_0a1b2c3d_",
+    "[redacted password]",
+    "-----BEGIN PRIVATE ",
+    "KEY-----",
+]
+JUMBLED = st.lists(st.sampled_from([*NAMES, *SIGNS, *VALUES]), max_size=9).map("".join)
+
+
+@settings(max_examples=1_000, deadline=None, derandomize=True, database=None)
+@given(JUMBLED)
+def test_scrubbing_again_changes_nothing_and_no_text_outgrows_its_limit(text: str) -> None:
+    clean, _ = scrub(text)
+    assert scrub(clean)[0] == clean
+    assert len(clean) <= MOST_GROWTH * len(text)
 
 
 def test_no_text_becomes_much_longer() -> None:

@@ -39,4 +39,5 @@ def counts(report: Report) -> dict[str, int]:
 
 
 def exported_rows(instance: Instance) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in exported(instance).splitlines()]
+    # Not `splitlines`, which also splits at characters that a text may contain.
+    return [json.loads(line) for line in exported(instance).split("\n") if line]
