@@ -210,21 +210,23 @@ def _restore_version(scope: Scope, memory: Memory, number: int) -> None:
     version = versions.find(scope, memory, number)
     known = {name: getattr(version, name) for name in versions.RESTORED}
     fields = {name: value for name, value in known.items() if value is not None}
-    if apply(scope, memory, fields, Cause(f"restored version {number}"), log=False):
+    if apply(scope, memory, fields, Cause(f"restored version {number}"), is_restored=True):
         audit.record(scope, "restored", [memory.id], version=number)
 
 
-def apply(scope: Scope, memory: Memory, fields: dict[str, Any], cause: Cause, *, log: bool = True) -> bool:
+def apply(scope: Scope, memory: Memory, fields: dict[str, Any], cause: Cause, *, is_restored: bool = False) -> bool:
     """Write the fields that differ and keep the old text as a version. Return False if nothing differs.
 
-    The caller's transaction must hold a lock on the memory's row.
+    The caller's transaction must hold a lock on the memory's row. A restored version may be told by its tags alone, and
+    the caller writes the audit log.
     """
     fields = _with_summary(memory, fields)
     differing = {name: value for name, value in fields.items() if getattr(memory, name) != value}
     if not differing:
         return False
     names = sorted(differing)
-    version = versions.keep(scope, memory, differing, cause)
+    versioned = versions.RESTORED if is_restored else versions.VERSIONED
+    version = versions.keep(scope, memory, differing, cause, versioned=versioned)
     differing["updated_at"] = timezone.now()
     if "content" in differing:
         differing["content_hash"] = content_hash(differing["content"])
@@ -238,7 +240,7 @@ def apply(scope: Scope, memory: Memory, fields: dict[str, Any], cause: Cause, *,
     indexing.index_changed(scope, memory, differing, version)
     if "embedding" in differing:
         embed_soon(scope)
-    if log:
+    if not is_restored:
         audit.record(scope, "changed", [memory.id], fields=names)
     return True
 

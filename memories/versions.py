@@ -36,9 +36,11 @@ class Cause:
     source_message_id: UUID | None = None
 
 
-def keep(scope: Scope, memory: Memory, changing: Collection[str], cause: Cause) -> MemoryVersion | None:
+def keep(
+    scope: Scope, memory: Memory, changing: Collection[str], cause: Cause, *, versioned: Collection[str] = VERSIONED
+) -> MemoryVersion | None:
     """Store the current state as a version, if a versioned field is about to change."""
-    if VERSIONED.isdisjoint(changing):
+    if not any(name in versioned for name in changing):
         return None
     last = history(scope, memory).order_by().aggregate(last=Max("number"))["last"] or 0
     version = _version(scope, memory, last + 1, cause)

@@ -54,6 +54,15 @@ def test_history_is_newest_first(api: Caller, memory: Memory) -> None:
     }
 
 
+def test_a_restore_of_nothing_but_tags_can_be_undone(api: Caller, memory: Memory) -> None:
+    change(api, memory, importance=4)
+    change(api, memory, importance=3)
+    change(api, memory, tags=["drink"])
+    assert restore(api, memory, version=1).json["memory"]["tags"] == ["food"]
+    assert [version["version"] for version in history(api, memory).json["versions"]] == [3, 2, 1]
+    assert restore(api, memory, version=3).json["memory"]["tags"] == ["drink"]
+
+
 def test_history_of_an_unchanged_memory_is_empty(api: Caller, memory: Memory) -> None:
     change(api, memory, pinned=True)
     assert history(api, memory).json["versions"] == []
