@@ -44,6 +44,8 @@ class Found(NamedTuple):
     matched: list[str]
     worded: int
     """How many of all hits contain a word of the query."""
+    best_score: float | None
+    """The best keyword score of all hits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,8 @@ def find(
 
 def merge_shared(own: Sequence[Hit], shared: Sequence[SharedHit], trust: float) -> list[Hit]:
     """Insert each shared hit before the first own hit for which words and meaning speak less."""
-    best = max([hit.found.keyword_score or 0 for hit in own] + [hit.keyword_score or 0 for hit in shared] + [1e-9])
+    # Of all hits, because the best up to the page's end would put the shared ones elsewhere on every page.
+    best = max([hit.found.best_score or 0 for hit in own[:1]] + [hit.keyword_score or 0 for hit in shared] + [1e-9])
 
     def evidence(similarity: float | None, score: float | None) -> float:
         return trust * (similarity or 0) + (1 - trust) * (score or 0) / best
@@ -201,6 +204,7 @@ def _with_score(hit: SharedHit, final: float) -> Hit:
         version_id=None,
         matched=hit.matched,
         worded=0,
+        best_score=None,
     )
     return Hit(hit.memory, found, origin=hit.origin)
 

@@ -248,7 +248,8 @@ page AS MATERIALIZED (
 )
 SELECT p.memory_id, p.vector_rank, p.similarity, p.vector_rrf, p.keyword_rank, p.keyword_score, p.keyword_rrf,
        p.context_rank, p.context_rrf, p.final, (SELECT count(*) FROM fused) AS total, best.content, best.version_id,
-       best.matched, (SELECT count(keyword_rank) FROM fused) AS worded, {memory}
+       best.matched, (SELECT count(keyword_rank) FROM fused) AS worded,
+       (SELECT max(keyword_score) FROM fused) AS best_score, {memory}
 FROM page p JOIN memories_memory m ON m.instance_id = %(instance)s::uuid AND m.id = p.memory_id
 LEFT JOIN LATERAL (
     SELECT c.content, c.version_id, ARRAY(SELECT t.word FROM term t WHERE c.words @@ t.wanted) AS matched

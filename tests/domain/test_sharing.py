@@ -178,6 +178,19 @@ def test_pages_neither_repeat_nor_lose_any(sales: Instance, support: Instance) -
     assert len(ids) == len(set(ids)) == 14
 
 
+def test_the_end_of_a_page_does_not_move_them(openai: OpenAIServer) -> None:
+    own, other = (make_instance(slug, team="front", organisation="acme") for slug in ("a-bot", "b-bot"))
+    for content in ("Trip toner lunch", "Car lunch garage cat holiday", "Puppy", "Lunch invoice toner dog window"):
+        make_memory(own, content)
+    make_memory(other, "Toner price cat dinner", visibility="team")
+    for instance in (own, other):
+        embed_pending(scope_of(instance))
+    # "cat" is the rarer word, but the memory that contains it is not the first hit.
+    whole = [hit.memory.content for hit in found(own, "cat toner")]
+    pages = [search(scope_of(own), "cat toner", Filters(), limit=1, offset=offset).hits for offset in range(5)]
+    assert [hit.memory.content for page in pages for hit in page] == whole
+
+
 def test_vectors_of_another_model_are_not_compared(sales: Instance, support: Instance) -> None:
     make_memory(sales, "Something of our own")
     make_memory(support, "Greenish beverages", visibility="team")
