@@ -32,7 +32,7 @@ from memories.recall.log import fold_uses, purge_log
 from memories.review.pairing import run_pairing
 from memories.search.sizes import ALL_WORDS_UP_TO
 from memories.search.vector_index import WORTH_INDEXING, build_index, drop_forgotten, give_up_index, is_due
-from memories.search.word_frequencies import ALL, count_words, is_outdated
+from memories.search.word_frequencies import ALL, count_words, count_words_again, is_outdated
 from memories.transfer import uploads
 
 PURGER = Actor(kind="job", name="purge", all_instances=True)
@@ -146,6 +146,7 @@ def use_language_now(instance_id: str) -> None:
     for scope in _scopes(EMBEDDER, instance_id):
         use_language(scope)
         procedures.use_language(scope)
+        count_words_again(scope)
 
 
 @app.periodic(cron="17 3 * * *")

@@ -47,6 +47,12 @@ def count_words(scope: Scope) -> None:
         WordFrequency.objects.create(instance=instance, word=ALL, chunks=lengths(scope).all)
 
 
+def count_words_again(scope: Scope) -> None:
+    """If they are counted: in another language they have other stems, although there are as many memories as before."""
+    if WordFrequency.objects.filter(instance=scope.instance).exists():
+        count_words(scope)
+
+
 # Words whose estimate may come from the deleted chunks alone. A word without a row counts as rare until the next
 # count.
 FORGET = """

@@ -3,6 +3,7 @@
 import pytest
 
 from instances.models import Instance
+from instances.store import InstanceChanges, change_instance
 from memories import jobs
 from memories.draft import MemoryDraft
 from memories.models import WordFrequency
@@ -70,6 +71,17 @@ def test_the_job_counts_large_instances_that_have_changed(bot: Instance, monkeyp
     fill(bot, 3)
     jobs.count_common_words(0)
     assert (counted(bot)[ALL], counted(bot)["alic"]) == (24, 23)
+
+
+def test_another_language_has_other_common_words(bot: Instance) -> None:
+    fill(bot, 10, "Alice bakes cakes")
+    count_words(scope_of(bot))
+    change_instance(scope_of(bot), InstanceChanges(language="simple"))
+    jobs.use_language_now(str(bot.id))
+    assert counted(bot).keys() >= {"alice", "bakes", "cakes"}
+    other = make_instance("sales-bot")
+    jobs.use_language_now(str(other.id))
+    assert counted(other) == {}, "too small to be counted"
 
 
 def test_the_job_leaves_what_has_not_changed(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
