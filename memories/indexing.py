@@ -6,6 +6,7 @@ A memory is found by its words as soon as the transaction commits. Vectors are m
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
@@ -16,6 +17,7 @@ from procrastinate.contrib.django import app
 
 from accounts.access import Scope
 from conversations.models import Conversation
+from instances.models import Instance
 from memories.chunking import day_in_words, speaker, split, undated, word_count
 from memories.inserting import Rows, insert_one
 from memories.models import Chunk, Embedding, Memory, MemoryVersion
@@ -26,9 +28,27 @@ from memoryconsole.ids import uuid7
 DESCRIBING = frozenset({"summary", "key", "tags", "occurred_at"})
 # Fields that are part of the embedded text: a change makes new chunks.
 EMBEDDED = frozenset({"content", "owner"})
+# What texts of an instance are indexed and embedded by.
+SETTINGS = ("language", "embedder", "openai_key", "embedding_model", "embedding_generation")
 SEPARATORS = str.maketrans("-_:", "   ")
 MAX_LENGTH = 32_767
 LANGUAGE_BATCH = 500
+
+
+def read_settings_again(scope: Scope) -> None:
+    """Call this in a transaction that ends long work: somebody may have changed the language or the model meanwhile."""
+    with suppress(Instance.DoesNotExist):  # what is stored next says that the instance is gone
+        scope.instance.refresh_from_db(fields=SETTINGS)
+
+
+HOLD = "SELECT FROM instances_instance WHERE id = %s FOR SHARE"
+
+
+def hold_settings(scope: Scope) -> None:
+    """Read them again, and let nobody change them before the transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute(HOLD, [scope.instance.id])
+    read_settings_again(scope)
 
 
 def place_in_conversations(scope: Scope, memories: Sequence[Memory]) -> None:

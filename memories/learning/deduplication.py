@@ -20,7 +20,7 @@ from memories.embedding import answers
 from memories.embedding.backfill import store_vectors
 from memories.embedding.embedder import embed_texts, model_of
 from memories.filters import Filters, unexpired
-from memories.indexing import text_to_embed
+from memories.indexing import read_settings_again, text_to_embed
 from memories.learning.differences import differences, overlap
 from memories.learning.facts import same_text
 from memories.models import Memory
@@ -94,7 +94,7 @@ def learn(scope: Scope, memories: Sequence[Memory], vectors: Sequence[Vector | N
     if not memories:
         return []
     take_turn(scope)
-    scope.instance.refresh_from_db(fields=["embedding_model", "embedding_generation"])
+    read_settings_again(scope)
     same_by_hash = _same_by_hash(scope, memories)
     return [_learn(scope, new, vector, same_by_hash) for new, vector in zip(memories, vectors, strict=True)]
 

@@ -14,6 +14,7 @@ from accounts.access import Scope
 from conversations.models import Conversation, Message
 from conversations.store import messages_of
 from memories.draft import MemoryDraft
+from memories.indexing import read_settings_again
 from memories.learning import follow_up, llm, prompts
 from memories.learning.extraction import build_learnt
 from memories.learning.facts import read_summary
@@ -95,4 +96,5 @@ def _remember(scope: Scope, conversation: Conversation, story: str, began: datet
         occurred_at=began,
         channel=conversation.channel,
     )
+    read_settings_again(scope)
     insert(scope, [build_learnt(scope, draft)])

@@ -124,6 +124,7 @@ def _store(scope: Scope, candidates: Sequence[Candidate], started: datetime, *, 
     if not dry_run:
         # Imports into one instance take turns by batch, so that each sees what the other has just stored.
         wait_for_turn(f"import {scope.instance.id}")
+        indexing.hold_settings(scope)
         expiry.release_keys(scope, [each.memory.key for each in candidates])
     added = list(new_among(candidates, Known(scope, candidates, started), report))
     _drop_links(scope, added, report)

@@ -11,7 +11,7 @@ from memories.draft import MemoryChanges, MemoryDraft
 from memories.embedding.backfill import embed_pending
 from memories.learning import deduplication
 from memories.learning.deduplication import Outcome, learn, vectors_of
-from memories.models import AuditEntry, Embedding, Memory, MemoryVersion
+from memories.models import AuditEntry, Chunk, Embedding, Memory, MemoryVersion
 from memories.review.inbox import reject
 from memories.review.merging import merge
 from memories.store import build, change
@@ -202,6 +202,15 @@ def test_while_the_model_changes_words_decide(bot: Instance, settings: Any) -> N
     settings.EMBEDDING_MODEL = "text-embedding-3-large"
     assert events(learn_all(bot, f"{TEA} now")) == ["updated"]
     assert Memory.objects.get().embedding == "pending"
+
+
+def test_a_language_that_is_chosen_meanwhile_is_theirs(bot: Instance) -> None:
+    scope = scope_of(bot)
+    memories = [build(scope, MemoryDraft(content=TEA))[0]]
+    Instance.objects.filter(id=bot.id).update(language="german")
+    with transaction.atomic():
+        learn(scope, memories, [None])
+    assert Chunk.objects.get(instance=bot).language == "german"
 
 
 def test_the_offline_embedder_works_too(openai: OpenAIServer) -> None:

@@ -5,14 +5,16 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
 
 from conversations.models import Conversation, Message
 from conversations.store import MessageDraft, add_messages, close
 from instances.models import Instance
+from instances.store import InstanceChanges, change_instance
 from memories import jobs
 from memories.filters import Filters, matching
 from memories.forgetting import forget
-from memories.models import Job, Memory
+from memories.models import Chunk, Job, Memory
 from memoryconsole.ids import uuid7_at
 from memoryconsole.inputs import read
 from tests.domain.looking import in_another_connection
@@ -150,6 +152,23 @@ def test_whoever_is_forgotten_meanwhile_is_not_told_of(bot: Instance, openai: Op
     openai.meanwhile(lambda: in_another_connection(forget, scope_of(bot), "dora"))
     assert work() == 1
     assert (Memory.objects.count(), Job.objects.count()) == (0, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_language_that_is_chosen_meanwhile_is_its_language(bot: Instance, openai: OpenAIServer) -> None:
+    def speak_german() -> None:
+        change_instance(scope_of(bot), InstanceChanges(language="german"))
+        jobs.use_language_now(str(bot.id))
+        ProcrastinateJob.objects.filter(task_name="use_language").delete()
+
+    conversation = make_conversation(bot, "My parcel is lost", "I sent a new one")
+    work()
+    rest(conversation)
+    jobs.tell_episodes(0)
+    openai.meanwhile(lambda: in_another_connection(speak_german))
+    work()
+    (episode,) = episodes()
+    assert Chunk.objects.get(memory_id=episode.id).language == "german"
 
 
 def test_it_waits_for_review_like_any_other(bot: Instance) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from accounts.access import Actor, Scope
 from instances.models import Instance
+from instances.store import InstanceChanges, change_instance
 from memories import jobs
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.filters import Filters
@@ -142,6 +143,27 @@ def test_vectors_come_along_when_the_model_is_the_same() -> None:
     import_text(without, text)
     assert not Embedding.objects.filter(instance=without).exists()
     assert set(Memory.objects.filter(instance=without).values_list("embedding", flat=True)) == {"pending"}
+
+
+def test_another_language_or_model_is_noticed_between_two_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "BATCH", 1)
+    bot, other = make_instance(embedder="offline"), make_instance(embedder="offline")
+    for text in ("Alte Häuser", "Neue Häuser"):
+        make_memory(bot, text)
+    jobs.embed_memories(str(bot.id))
+
+    def meanwhile(report: Report, position: int) -> None:
+        if report.created > 1:
+            return
+        change_instance(scope_of(other), InstanceChanges(language="german", embedder="openai"))
+        jobs.use_language_now(str(other.id))
+        Instance.objects.filter(id=other.id).update(embedding_model="text-embedding-3-small", embedding_generation=7)
+
+    import_text(other, exported(bot, vectors=True), progress=meanwhile)
+    assert set(Chunk.objects.filter(instance=other).values_list("language", flat=True)) == {"german"}
+    assert Embedding.objects.filter(instance=other).count() == 1, "the second vector is of a model that is not used"
+    states = Memory.objects.filter(instance=other).values_list("embedding", flat=True)
+    assert sorted(states) == ["pending", "ready"]
 
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x00"), max_size=30)
