@@ -28,6 +28,10 @@ MOST_WORDS = 8
 SAMPLE = 1_000
 SAMPLED_WORDS = 20_000
 LOOKED_AT = 4 * SAMPLE
+# The pieces of scripts without spaces, the only words without a position, are not corrected. A chunk of more words than
+# this is mostly pieces.
+NO_PIECES = "ts_filter(words, '{a,b,c,d}')"
+MOST_IN_CHUNK = 400
 # How long a sample is kept at most, and how many are: each may take 3 MB.
 SECONDS, MOST_SAMPLES = 60, 8
 SAID = re.compile(rf"{IN_WORD}{{3,}}")
@@ -85,11 +89,12 @@ WHERE cardinality(cut) > 0 AND coalesce((
 
 LATEST = "SELECT (SELECT id FROM memories_auditentry WHERE instance_id = %(instance)s::uuid ORDER BY id DESC LIMIT 1)"
 SAMPLED = f"""
-SELECT coalesce(string_agg(strip(words)::text, ' '), '')
+SELECT coalesce(string_agg(strip({NO_PIECES})::text, ' '), '')
 FROM (
-    SELECT words, sum(length) OVER (ORDER BY id DESC) - length AS words_before
+    SELECT words, sum(number) OVER (ORDER BY id DESC) - number AS words_before
     FROM (
-        SELECT c.id, c.words, c.length
+        SELECT c.id, c.words,
+               CASE WHEN c.length > {MOST_IN_CHUNK} THEN length({NO_PIECES}) ELSE c.length END AS number
         FROM (
             SELECT id, memory_id, words, length FROM memories_chunk
             WHERE instance_id = %(instance)s::uuid AND live ORDER BY id DESC LIMIT {LOOKED_AT}

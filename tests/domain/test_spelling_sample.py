@@ -7,6 +7,7 @@ from django.db import connection
 
 from instances.models import Instance
 from memories.deletion import delete_memory
+from memories.models import MAX_CONTENT
 from memories.search import spelling
 from tests.domain.looking import find
 from tests.factories import make_instance, make_memory, scope_of
@@ -39,6 +40,13 @@ def test_what_was_saved_a_moment_ago_is_known(bot: Instance) -> None:
     assert find(bot, "umbrelka").corrected == {}
     make_memory(bot, "An umbrella would help")
     assert find(bot, "umbrelka").corrected == {"umbrelka": "umbrella"}
+
+
+@pytest.mark.parametrize("said", ["บริษัทมีรายได้เพิ่มขึ้น", "公司第二季度的收入增长了", "매출이늘었습니다"])
+def test_a_long_text_without_spaces_leaves_room_for_the_words_of_others(bot: Instance, said: str) -> None:
+    make_memory(bot, "The invoice is late")
+    make_memory(bot, said * (MAX_CONTENT // len(said)))
+    assert find(bot, "invocie").corrected == {"invocie": "invoice"}
 
 
 def test_each_instance_has_its_own(bot: Instance) -> None:
