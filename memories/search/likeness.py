@@ -68,6 +68,8 @@ class UnknownWord:
         self.spellings = {text, stems[0]}
         self.trigrams = [trigrams(spelling) for spelling in self.spellings]
         shared = {each.strip() for spelling in self.trigrams for each in spelling} - {text[0], stems[0][0]}
+        # Swapping the two letters in the middle of four leaves no pair of letters as it was.
+        shared |= {f"{word[0]}{word[2]}{word[1]}{word[3]}" for word in self.spellings if len(word) == 4}
         self.shares = re.compile("|".join(map(re.escape, shared))).search
 
     def meant(self, known: KnownStems) -> list[str]:

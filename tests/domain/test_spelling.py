@@ -271,3 +271,9 @@ def test_what_is_too_long_for_a_word_is_looked_for_nowhere(letter: str, typing: 
     make_memory(bot, "Alice likes tea")
     assert texts(find(bot, letter * 10_000, typing=typing)) == []
     assert texts(find(bot, f"tea {letter * 1_500}", typing=typing)) == ["Alice likes tea"]
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("mlik", "milk"), ("taem", "team"), ("paln", "plan")])
+def test_the_two_letters_in_the_middle_of_four_are_swapped(bot: Instance, typed: str, meant: str) -> None:
+    make_memory(bot, f"Alice and her {meant}")
+    assert find(bot, typed).corrected == {typed: meant}
