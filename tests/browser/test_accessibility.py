@@ -147,6 +147,7 @@ def test_nothing_is_wider_than_a_page_enlarged_four_times(
     )
     console.api("POST", "/recall", {"instanceId": "wide-bot", "query": name, "userId": name})
     wide = {name: f"/{name}?instance=wide-bot" for name in ("conversations", "recall/log")}
+    wide["inbox of one person"] = waiting(console, "wide-inbox-bot", 1, owner=name)
     context = browser.new_context(
         base_url=console.url, storage_state=session_state, viewport={"width": 320, "height": 256}
     )

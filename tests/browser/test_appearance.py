@@ -15,6 +15,7 @@ make_failed_job(Instance.objects.get(slug="{slug}"), "No key reaches it.", start
 """
 CODE = "def greet(name):\n    if name:\n        return name"
 BACKGROUND = "element => getComputedStyle(element).backgroundColor"
+RIGHT = "element => element.getBoundingClientRect().right"
 OUTLINE = "element => getComputedStyle(element).outlineStyle"
 PRESSED = ":is(button, a.button):not(.visually-hidden):visible"
 
@@ -93,9 +94,11 @@ def test_menus_stay_on_a_narrow_screen_and_name_no_keys(console: Console, page: 
 
 
 def test_the_conversations_of_memories_that_have_none_take_no_room(console: Console, page: Page) -> None:
-    slug = console.instance("roomy-bot", {"content": "Ann likes tea"})
+    slug = console.instance("roomy-bot", {"content": "Ann likes tea", "pinned": True}, {"content": "Bob likes milk"})
     page.goto(f"/memory?instance={slug}")
     expect(page.get_by_role("columnheader", name="Conversation")).to_be_hidden()
+    last_column, table = page.get_by_role("columnheader", name="Actions"), page.get_by_role("table")
+    assert last_column.evaluate(RIGHT) == table.evaluate(RIGHT)
     page.goto("/memory?instance=support-bot")
     expect(page.get_by_role("columnheader", name="Conversation")).to_be_visible()
 

@@ -11,14 +11,14 @@ bot = Instance.objects.get(slug="{slug}")
 known = make_memory(bot, "The demo is on Monday")
 make_waiting(bot, "The demo is on Tuesday", known)
 for n in range({n}):
-    make_waiting(bot, f"Doubtful fact {{n}}")
+    make_waiting(bot, f"Doubtful fact {{n}}", owner="{owner}")
 """
 
 
-def waiting(console: Console, slug: str, n: int) -> str:
+def waiting(console: Console, slug: str, n: int, owner: str = "") -> str:
     """An inbox with a possible conflict at the end, and `n` others before it."""
     console.instance(slug)
-    console.manage("shell", "-c", WAITING.format(slug=slug, n=n))
+    console.manage("shell", "-c", WAITING.format(slug=slug, n=n, owner=owner))
     return f"/memory/review?instance={slug}"
 
 
