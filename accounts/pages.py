@@ -10,6 +10,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
+from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.middleware import HtmxDetails
 
 from accounts.access import Actor, Scope, actor_of_user, instances_of, open_instance
@@ -80,6 +81,15 @@ def without(query: QueryDict, *names: str) -> QueryDict:
 def posted(request: HttpRequest) -> QueryDict | None:
     """The data to bind a form to: what was posted, or None for a form that is only shown."""
     return request.POST if request.method == "POST" else None
+
+
+def is_path(address: str) -> bool:
+    """Whether an address leads to a page of this site.
+
+    Only what is before its query decides that. The query may be longer than Django's 2,048 characters for an address:
+    it holds what is searched for, or the message that recall is tried with.
+    """
+    return url_has_allowed_host_and_scheme(address.partition("?")[0], allowed_hosts=None)
 
 
 def page_number(request: ConsoleRequest) -> int:

@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import django.http.response
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.middleware import LoginRequiredMiddleware
@@ -30,6 +31,10 @@ NOT_SAVED = "You were signed out, so nothing was saved. Sign in, then go back an
 NO_PAGE = "This address is no page: it only takes what is sent from one. Nothing was changed."
 
 PROBES = {"/healthz", "/readyz"}
+
+# Django redirects to no address of more than 16,384 characters, because reading it takes long on Windows. A long search
+# in Chinese makes one, and so does the message that recall is tried with, when it is kept for after signing in.
+django.http.response.MAX_URL_REDIRECT_LENGTH = 100_000  # type: ignore[attr-defined]
 
 View = Callable[[HttpRequest], HttpResponseBase]
 

@@ -10,7 +10,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.utils import timezone
-from django.utils.http import url_has_allowed_host_and_scheme, urlencode
+from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
@@ -18,7 +18,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
 from accounts.forms import OwnPasswordForm, SignInForm
-from accounts.pages import ConsoleRequest, VisitorRequest, posted
+from accounts.pages import ConsoleRequest, VisitorRequest, is_path, posted
 from accounts.people import change_own_password
 from memoryconsole.errors import Invalid
 from memoryconsole.forms import add_problem
@@ -79,8 +79,7 @@ def _wanted(request: HttpRequest) -> str:
 
 def _next_url(request: HttpRequest) -> str:
     wanted = _wanted(request)
-    is_ours = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
-    return wanted if is_ours else resolve_url(settings.LOGIN_REDIRECT_URL)
+    return wanted if is_path(wanted) else resolve_url(settings.LOGIN_REDIRECT_URL)
 
 
 def _whole_page(htmx: HtmxDetails, asked: str) -> HttpResponse:

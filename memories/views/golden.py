@@ -7,11 +7,11 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.http import url_has_allowed_host_and_scheme, urlencode
+from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.access import Scope
-from accounts.pages import ConsoleRequest, about_instance, wants_fragment
+from accounts.pages import ConsoleRequest, about_instance, is_path, wants_fragment
 from instances.store import InstanceChanges, change_instance
 from memories.audit import note_private_reads
 from memories.filters import readable
@@ -184,8 +184,7 @@ def _draft(request: ConsoleRequest, golden: Golden) -> GoldenDraft:
 
 def _back(request: ConsoleRequest, scope: Scope) -> str:
     wanted = request.POST.get("next", "")
-    is_ours = wanted.startswith("/recall") and url_has_allowed_host_and_scheme(wanted, allowed_hosts=None)
-    return wanted if is_ours else f"/recall?instance={scope.instance.slug}"
+    return wanted if wanted.startswith("/recall") and is_path(wanted) else f"/recall?instance={scope.instance.slug}"
 
 
 def _run(variants: Sequence[Variant], memories: Mapping[UUID, Memory]) -> Run:

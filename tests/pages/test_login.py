@@ -61,7 +61,17 @@ def test_it_goes_on_to_the_page_that_something_was_sent_from(client: Client) -> 
         assert response.url == f"/login?{urlencode({'next': next}, safe='/')}"
 
 
-@pytest.mark.parametrize("next", ["https://evil.example/", "//evil.example/", "javascript:alert(1)", "\x00"])
+def test_it_goes_on_with_the_longest_message_that_recall_can_be_tried_with(client: Client) -> None:
+    make_user("alice")
+    page = f"/recall?{urlencode({'instance': 'support-bot', 'query': '退' * 4000})}"
+    response = client.get(page)
+    assert response.url == f"/login?{urlencode({'next': page}, safe='/')}"
+    assert sign_in(client, "alice", PASSWORD, next=page).url == page
+
+
+@pytest.mark.parametrize(
+    "next", ["https://evil.example/", "//evil.example/", "javascript:alert(1)", "\x00", "//evil.example?x"]
+)
 def test_it_never_leads_to_another_site(client: Client, next: str) -> None:
     make_user("alice")
     assert sign_in(client, "alice", PASSWORD, next=next).url == "/memory"

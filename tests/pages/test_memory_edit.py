@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
@@ -40,6 +41,13 @@ def test_a_correction_keeps_the_earlier_text(alice: Client, support: Instance) -
     assert (version.content, version.importance, version.reason, version.actor) == (
         "Demo on Monday", 4, "moved", "user alice",
     )  # fmt: skip
+
+
+def test_it_is_saved_from_the_results_of_a_very_long_search(alice: Client, support: Instance) -> None:
+    memory = make_memory(support, "Demo on Monday")
+    address = f"{url(memory)}&{urlencode({'back': urlencode({'search': '退' * 2000})})}"
+    response = alice.post(address, filled(memory, content="Demo on Tuesday"))
+    assert response.status_code == 302
 
 
 @pytest.mark.parametrize("seen", ["", "yesterday", "2026-99-99T00:00:00+00:00"])
