@@ -198,14 +198,19 @@ document.addEventListener("input", ({ target }) => {
   target.closest(".knob")?.classList.toggle("changed", target.value !== target.closest(".knob").querySelector("[data-saved]").dataset.saved);
 });
 
-// If a request fails the page stays, with a notice that it may be out of date.
+// If a request fails the page stays, with a notice that it may be out of date. An open dialog covers the page, so then the notice is in it.
+const failed = document.getElementById("failed");
 for (const name of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) {
   document.addEventListener(name, (event) => {
-    if (!event.target.matches("[data-quiet]")) document.getElementById("failed")?.removeAttribute("hidden");
+    if (!failed || event.target.matches("[data-quiet]")) return;
+    document.querySelector("dialog[open] .body")?.prepend(failed);
+    failed.hidden = false;
   });
 }
 document.addEventListener("htmx:beforeRequest", (event) => {
-  if (!event.target.matches("[data-quiet]")) document.getElementById("failed")?.setAttribute("hidden", "");
+  if (!failed || event.target.matches("[data-quiet]")) return;
+  failed.hidden = true;
+  document.getElementById("said").after(failed);
 });
 
 // A part that polls is not replaced while the reader presses something in it or chooses from one of its lists.
