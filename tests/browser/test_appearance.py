@@ -16,6 +16,7 @@ make_failed_job(Instance.objects.get(slug="{slug}"), "No key reaches it.", start
 CODE = "def greet(name):\n    if name:\n        return name"
 BACKGROUND = "element => getComputedStyle(element).backgroundColor"
 RIGHT = "element => element.getBoundingClientRect().right"
+HEIGHTS = "all => all.map(each => each.offsetHeight + parseFloat(getComputedStyle(each).marginBottom))"
 OUTLINE = "element => getComputedStyle(element).outlineStyle"
 PRESSED = ":is(button, a.button):not(.visually-hidden):visible"
 
@@ -101,6 +102,12 @@ def test_the_conversations_of_memories_that_have_none_take_no_room(console: Cons
     assert last_column.evaluate(RIGHT) == table.evaluate(RIGHT)
     page.goto("/memory?instance=support-bot")
     expect(page.get_by_role("columnheader", name="Conversation")).to_be_visible()
+
+
+def test_where_nothing_is_to_be_said_nothing_takes_room(console: Console, page: Page) -> None:
+    console.api("POST", "/instances", {"slug": "keyed-bot", "openaiKey": "sk-" + "0123456789" * 4})
+    page.goto("/memory?instance=keyed-bot")
+    assert page.locator(".notices").evaluate_all(HEIGHTS) == [0, 0]
 
 
 def test_a_long_name_of_a_file_stays_on_the_screen(console: Console, page: Page) -> None:
