@@ -93,6 +93,15 @@ def test_migrate_and_doctor_on_a_server_of_ones_own(database_url, data_dir):
     assert not (data_dir / "postgres").exists()
 
 
+def test_consoles_that_start_together_migrate_one_after_the_other(database_url, data_dir):
+    def migrate() -> str:
+        return manage("migrate", "--verbosity", "0", data_dir=data_dir, DATABASE_URL=database_url).stderr
+
+    with ThreadPoolExecutor(3) as consoles:
+        answers = [consoles.submit(migrate) for _ in range(3)]
+    assert [answer.result() for answer in answers] == ["", "", ""]
+
+
 def test_an_outage_keeps_nobody_waiting_and_is_over_when_the_server_is_back(outside, console, data_dir):
     key = manage("createapikey", "--all-instances", data_dir=data_dir, DATABASE_URL=outside.url).stdout.strip()
 
