@@ -1,6 +1,7 @@
 """The same migrations and commands on a PostgreSQL the console did not start."""
 
 import json
+import os
 import resource
 import signal
 import socket
@@ -18,6 +19,7 @@ from memoryconsole.embedded import binaries
 from memoryconsole.embedded.account import unprivileged
 from memoryconsole.embedded.home import SHARED
 from tests.start.console import Console, manage, wait_until
+from tests.start.test_pg import documented
 
 
 @dataclass
@@ -126,22 +128,48 @@ def test_an_outage_keeps_nobody_waiting_and_is_over_when_the_server_is_back(outs
     wait_until(lambda: status() == 200, seconds=6)
 
 
-def test_a_user_who_may_not_create_extensions_is_told_and_works_once_they_are_there(outside, data_dir):
+def database_of_grace(outside: Outside) -> str:
+    """The address of a database `hers`, whose owner is no superuser."""
     address = outside.url.partition("/the%20console")[0]
     with psycopg.connect(f"{address}/postgres", autocommit=True) as connection:
         connection.execute("CREATE ROLE grace LOGIN PASSWORD 'hopper'")
         connection.execute("CREATE DATABASE hers OWNER grace")
-    hers = f"{address.replace('ada:open%3Asesame%401', 'grace:hopper')}/hers"
+    return f"{address.replace('ada:open%3Asesame%401', 'grace:hopper')}/hers"
 
+
+def let_vectors_in(outside: Outside, database: str) -> None:
+    address = outside.url.partition("/the%20console")[0]
+    with psycopg.connect(f"{address}/{database}", autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION vector")
+
+
+def test_a_user_who_may_not_create_extensions_is_told_and_works_once_they_are_there(outside, data_dir):
+    hers = database_of_grace(outside)
     refused = manage("up", "--port", str(unused_port()), data_dir=data_dir, DATABASE_URL=hers)
     assert refused.returncode == 1
     assert 'cannot be applied: permission denied to create extension "vector". docs/running.md' in refused.stderr
     assert "Traceback" not in refused.stderr
 
-    with psycopg.connect(f"{address}/hers", autocommit=True) as connection:
-        connection.execute("CREATE EXTENSION vector")
+    let_vectors_in(outside, "hers")
     migrated = manage("migrate", data_dir=data_dir, DATABASE_URL=hers)
     assert migrated.returncode == 0, migrated.stderr
+
+
+def test_a_backup_is_restored_into_a_database_of_a_user_who_may_not_create_extensions(outside, data_dir):
+    def run(url: str, *arguments: str) -> str:
+        done = manage(*arguments, data_dir=data_dir, DATABASE_URL=url, PATH=f"{programs}:{os.environ['PATH']}")
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    programs, dump = binaries.find("", SHARED), str(data_dir / "console.dump")
+    (backup,), (_, restore) = documented("pg_dump"), documented("pg_restore")
+    run(outside.url, "migrate", "-v", "0")
+    run(outside.url, "createinstance", "support-bot")
+    run(outside.url, *backup[:-1], dump)
+    hers = database_of_grace(outside)
+    let_vectors_in(outside, "hers")
+    run(hers, *restore[:-2], "hers", dump)
+    assert run(hers, "pg", "psql", "-qAtc", "SELECT slug FROM instances_instance") == "support-bot\n"
 
 
 def database_made_with(outside: Outside, options: str) -> str:

@@ -1,10 +1,15 @@
 """`manage.py pg` runs PostgreSQL's programs on the console's database."""
 
+import re
+import shlex
+
 import pytest
 from django.core.management import call_command
 from django.db import connection
 
+from tests.environment import ROOT
 from tests.factories import make_instance, make_memory
+from tests.start.console import manage
 
 pytestmark = pytest.mark.django_db
 
@@ -50,6 +55,30 @@ def test_a_backup_can_be_restored(tmp_path, capfd):
     finally:
         call_command("pg", "psql", "-qc", "DROP DATABASE restored")
     assert capfd.readouterr().out.strip() == "t"
+
+
+def documented(program: str) -> list[list[str]]:
+    """The arguments of `manage.py pg` in the docs."""
+    text = (ROOT / "docs/running.md").read_text()
+    return [shlex.split(line) for line in re.findall(rf"manage\.py (pg {program} .+)", text)]
+
+
+def test_a_backup_is_restored_after_an_upgrade_as_the_docs_say(data_dir):
+    """A newer version has made what an older dump does not know."""
+
+    def run(*arguments: str) -> str:
+        done = manage(*arguments, data_dir=data_dir, LOG_LEVEL="ERROR")
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    dump = str(data_dir / "console.dump")
+    (backup,), (restore, _) = documented("pg_dump"), documented("pg_restore")
+    run("migrate", "-v", "0")
+    run("createinstance", "support-bot")
+    run(*backup[:-1], dump)
+    run("pg", "psql", "-qc", "CREATE TABLE later (instance uuid REFERENCES instances_instance)")
+    run(*restore[:-1], dump)
+    assert run("pg", "psql", "-qAtc", "SELECT slug, to_regclass('later') FROM instances_instance") == "support-bot|\n"
 
 
 def test_the_programs_exit_code_is_passed_on(capfd):
