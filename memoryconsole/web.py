@@ -38,7 +38,8 @@ def serve(host: str, port: int, parent: int | None) -> None:
         embedded.ensure_running()
     server = Granian(
         "memoryconsole.wsgi:application",
-        address=host,
+        # A number, because it takes no names.
+        address=_address(host, port)[-1][0],
         port=port,
         interface=Interfaces.WSGI,
         workers=1,
@@ -79,7 +80,7 @@ def port_number(text: str) -> int:
 def address_problem(host: str, port: int) -> str | None:
     """Why this address cannot be used, or None. The server itself would share a port that is in use."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        family, kind, protocol, _, address = _address(host, port)
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
@@ -87,6 +88,11 @@ def address_problem(host: str, port: int) -> str | None:
     except OSError as error:
         return error.strerror or str(error)
     return None
+
+
+def _address(host: str, port: int) -> Any:
+    """What `socket` knows about the first address of a name, such as localhost."""
+    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -34,11 +35,17 @@ def wait_until(what: Callable[[], object], seconds: float = PATIENCE) -> None:
         time.sleep(0.05)
 
 
+def unused_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 class Console:
-    def __init__(self, data_dir: Path, port: int) -> None:
+    def __init__(self, data_dir: Path, port: int, **variables: str) -> None:
         self.data_dir = data_dir
         self.port = port
-        environment = {**os.environ, "DATA_DIR": str(data_dir), "PORT": str(port), "PG_FSYNC": "yes"}
+        environment = {**os.environ, "DATA_DIR": str(data_dir), "PORT": str(port), "PG_FSYNC": "yes", **variables}
         self.process = subprocess.Popen(
             [sys.executable, str(ROOT / "manage.py"), "up"],
             env=environment,

@@ -4,7 +4,6 @@ import json
 import os
 import resource
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ import pytest
 from memoryconsole.embedded import binaries
 from memoryconsole.embedded.account import unprivileged
 from memoryconsole.embedded.home import SHARED
-from tests.start.console import Console, manage, wait_until
+from tests.start.console import Console, manage, unused_port, wait_until
 from tests.start.test_pg import documented
 
 
@@ -75,13 +74,6 @@ def console(outside: Outside, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -
     console = Console(data_dir, unused_port()).wait_until_ready()
     yield console
     console.signal(signal.SIGTERM)
-
-
-def unused_port() -> int:
-    """Another one than the server's."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_migrate_and_doctor_on_a_server_of_ones_own(database_url, data_dir):

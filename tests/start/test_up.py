@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 from django.core.management import CommandError, call_command
 
-from tests.start.console import Console, manage, processes, wait_until
+from tests.start.console import Console, manage, processes, unused_port, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +62,15 @@ def test_how_long_a_search_may_be(console, key):
     assert console.get(url + quote("雪" * 10_000), key)[0] == 414
     asked = {"instanceId": "support-bot", "query": "雪" * 10_000}
     assert console.get("/api/v1/recall", key, asked)[0] == 200
+
+
+def test_it_may_be_told_a_name_to_listen_on(shared_data_dir, console):
+    named = Console(shared_data_dir, unused_port(), HOST="localhost")
+    try:
+        named.wait_until_ready()
+        assert f"http://localhost:{named.port}" in named.output
+    finally:
+        named.signal(signal.SIGTERM)
 
 
 def test_an_impossible_port_is_refused(capsys):
