@@ -46,6 +46,14 @@ def text(name: str, default: str = "") -> str:
     return os.environ.get(name, "").strip() or default
 
 
+def path(name: str, default: str) -> Path:
+    """A path that may begin with ~: nobody replaces that in a .env file, and a directory of this name would be made."""
+    try:
+        return Path(text(name, default)).expanduser()
+    except RuntimeError:
+        raise ImproperlyConfigured(f"{name} begins with ~, and that home directory is not known.") from None
+
+
 def words(name: str, default: list[str]) -> list[str]:
     return [word.strip() for word in text(name).split(",") if word.strip()] or default
 

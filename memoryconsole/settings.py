@@ -15,7 +15,7 @@ if not env.flag("IGNORE_DOTENV", False):
     env.read_file(BASE_DIR / ".env")
 
 # Relative to the project, not to the working directory: a command run by cron would start an empty database there.
-DATA_DIR = BASE_DIR / env.text("DATA_DIR", ".data")
+DATA_DIR = BASE_DIR / env.path("DATA_DIR", ".data")
 HOST = env.text("HOST", "127.0.0.1")
 PORT = env.number("PORT", 8000, low=1, high=65535)
 # The local port between web server and MCP server; `up` chooses a free one and tells both.

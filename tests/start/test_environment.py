@@ -182,12 +182,25 @@ def test_a_relative_data_directory_is_the_same_one_from_everywhere(data_dir, tmp
     assert not list(tmp_path.iterdir())
 
 
+def test_a_data_directory_may_be_below_the_home_directory(tmp_path):
+    command = [sys.executable, "-c", "from memoryconsole.settings import DATA_DIR; print(DATA_DIR)"]
+    environment = {**os.environ, "HOME": str(tmp_path), "DATA_DIR": "~/memories", "PYTHONPATH": str(ROOT)}
+    answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == str(tmp_path / "memories")
+
+
 @pytest.mark.parametrize("command", ["up", "doctor", "memory", "check"])
 def test_whoever_sets_a_bad_value_is_told_in_one_line(data_dir, command):
     refused = manage(command, data_dir=data_dir, ALLOWED_HOSTS="https://memory.example.com")
     assert refused.returncode == 1
     assert refused.stderr.startswith("ALLOWED_HOSTS must be names or addresses alone")
     assert len(refused.stderr.splitlines()) == 1
+
+
+def test_a_home_directory_nobody_has_is_said(monkeypatch):
+    monkeypatch.setenv("DATA_DIR", "~nobody-has-this-name/memories")
+    with pytest.raises(ImproperlyConfigured, match="DATA_DIR begins with ~"):
+        env.path("DATA_DIR", ".data")
 
 
 def test_every_variable_is_documented():
