@@ -28,6 +28,7 @@ SECRET_KEY = env.text("SECRET_KEY") or kept_secret(DATA_DIR, "secret-key")
 FIELD_ENCRYPTION_KEYS = env.fernet_keys("FIELD_ENCRYPTION_KEYS", lambda: kept_secret(DATA_DIR, "field-encryption-key"))
 ALLOWED_HOSTS = env.hosts("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
 HTTPS = env.flag("HTTPS", False)
+PROXIES = env.number("PROXIES", 0, low=0, high=9)
 
 INSTALLED_APPS = [
     "django.forms",
@@ -133,6 +134,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 AXES_FAILURE_LIMIT = 8
 AXES_COOLOFF_TIME = 0.25  # hours
+AXES_CLIENT_IP_CALLABLE = "accounts.throttling.address_of"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_LOCKOUT_CALLABLE = "accounts.views.signing_in.locked_out"
@@ -184,6 +186,7 @@ REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.api_authentication.KeyOrSession"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_THROTTLE_CLASSES": ["accounts.throttling.PerCallerThrottle"],
+    "NUM_PROXIES": PROXIES,
     "DEFAULT_RENDERER_CLASSES": ["memoryconsole.api.QuickJSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["memoryconsole.api.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "memoryconsole.schema.AutoSchema",

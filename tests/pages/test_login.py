@@ -117,6 +117,38 @@ def test_too_many_failures_say_when_to_try_again(client: Client) -> None:
     assert sign_in(client, "alice", PASSWORD).url == "/memory"
 
 
+@pytest.mark.parametrize("forwarded", ["203.0.113.7", "198.51.100.1, 203.0.113.7", "2001:db8::7"])
+def test_behind_a_proxy_wrong_passwords_lock_out_only_the_address_they_come_from(
+    client: Client, settings, forwarded
+) -> None:
+    settings.REST_FRAMEWORK = {**settings.REST_FRAMEWORK, "NUM_PROXIES": 1}
+    make_user("alice")
+
+    def answer(password: str, address: str) -> int:
+        form = {"username": "alice", "password": password}
+        return client.post("/login", form, headers={"X-Forwarded-For": address}).status_code
+
+    assert [answer("wrong", forwarded) for _ in range(8)][-1] == 429
+    assert answer(PASSWORD, "198.51.100.1") == 302
+
+
+def test_an_address_that_no_proxy_vouches_for_counts_for_nothing(client: Client) -> None:
+    make_user("alice")
+    statuses = []
+    for number in range(8):
+        form = {"username": "alice", "password": "wrong"}
+        headers = {"X-Forwarded-For": f"203.0.113.{number}"}
+        statuses.append(client.post("/login", form, headers=headers).status_code)
+    assert statuses[-1] == 429
+
+
+def test_what_a_proxy_says_instead_of_an_address_is_no_reason_to_fail(client: Client, settings) -> None:
+    settings.REST_FRAMEWORK = {**settings.REST_FRAMEWORK, "NUM_PROXIES": 1}
+    answer = client.post("/login", {"username": "alice", "password": "wrong"}, headers={"X-Forwarded-For": "unknown"})
+    assert answer.status_code == 200
+    assert AccessAttempt.objects.get().ip_address == "127.0.0.1"
+
+
 def test_a_session_that_ended_sends_the_window_to_the_form(client: Client) -> None:
     headers = {"HX-Request": "true", "HX-Current-URL": "http://testserver/conversations?instance=support-bot"}
 
