@@ -121,6 +121,6 @@ def database_trouble(error: Exception) -> str:
     if isinstance(error, ProgrammingError):
         if getattr(error.__cause__, "sqlstate", "") not in {"42P01", "42703"}:
             raise error
-        return "The database is not set up for this version yet. Run: manage.py migrate"
+        return "The database is not set up for this version. Run: manage.py doctor"
     first_line = str(error).strip().partition("\n")[0]
     return f"The database does not answer ({first_line}). Run: manage.py doctor"

@@ -1,6 +1,7 @@
 """The health checks that `/readyz` and `manage.py doctor` share."""
 
 import functools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -73,7 +74,14 @@ def text() -> Finding:
 
 
 def migrations() -> Finding:
-    applied = MigrationRecorder(connection).applied_migrations()
+    applied = MigrationRecorder(connection).applied_migrations().keys()
+    if newer := _newer_than_ours(applied):
+        return Finding(
+            "migrations",
+            "broken",
+            f"A newer version of the console has changed the database: {'.'.join(newer)} is not known here.",
+            "Run that version again, or restore a backup that is older than it.",
+        )
     missing = [
         key
         for key, replaces in _migrations_on_disk().items()
@@ -87,6 +95,12 @@ def migrations() -> Finding:
             "Run `manage.py migrate`; `manage.py up` does it by itself.",
         )
     return Finding("migrations", "ok", "All migrations are applied.")
+
+
+def _newer_than_ours(applied: Iterable[tuple[str, str]]) -> tuple[str, str] | None:
+    """The first migration that comes after all we know of its app."""
+    last = dict(sorted(_migrations_on_disk()))
+    return min(((app, name) for app, name in applied if app in last and name > last[app]), default=None)
 
 
 def worker() -> Finding:

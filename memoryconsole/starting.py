@@ -41,6 +41,9 @@ def prepare(*, demo: bool, say: Say) -> None:
     say("Preparing the database …")
     _check_database()
     _migrate()
+    schema = health.migrations()
+    if schema.level != "ok":
+        say(f"{schema.message} {schema.advice}")
     password = first_start.prepare(demo=demo)
     if password:
         # At once, because it cannot be shown again if something fails later.

@@ -12,7 +12,7 @@ def test_tables_that_are_missing(shell: Shell):
         cursor.execute("ALTER TABLE instances_instance RENAME TO elsewhere")
     ran = shell("memory", "list", "--instance", "support-bot")
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err == "The database is not set up for this version yet. Run: manage.py migrate\n"
+    assert ran.err == "The database is not set up for this version. Run: manage.py doctor\n"
 
 
 def test_a_server_that_does_not_answer(shell: Shell, monkeypatch: pytest.MonkeyPatch):

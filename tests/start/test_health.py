@@ -92,3 +92,14 @@ def test_not_ready_without_a_database_and_says_no_more_than_that(client, monkeyp
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 def test_only_reading_is_allowed(client, path):
     assert client.post(path).status_code == 405
+
+
+@pytest.mark.django_db
+def test_not_ready_when_a_newer_version_has_changed_the_database(client):
+    beat(seconds_ago=2)
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO django_migrations (app, name, applied) VALUES ('memories', '9000_later', now())")
+        cursor.execute("INSERT INTO django_migrations (app, name, applied) VALUES ('gone', '0001_initial', now())")
+    response = client.get("/readyz")
+    assert response.status_code == 503
+    assert "memories.9000_later" in response.json()["checks"]["migrations"]["message"]
