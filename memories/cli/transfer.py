@@ -28,14 +28,14 @@ PART = 1024 * 1024
 
 def add_export_options(parser: ArgumentParser) -> None:
     parser.add_argument("--format", metavar="WORD", choices=("jsonl", "csv"), default="jsonl", help="jsonl or csv")
-    parser.add_argument("--output", metavar="FILE", default="-", help="where to; standard output unless values_for")
+    parser.add_argument("--output", metavar="FILE", default="-", help="where to; standard output unless given")
     parser.add_argument("--vectors", action="store_true", help="also the vectors, with jsonl")
     add_options(parser, Filters)
 
 
 def add_import_options(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="what to import; - reads standard input")
-    help = f"{', '.join(FORMATS)}; found out unless values_for"
+    help = f"{', '.join(FORMATS)}; found out unless given"
     parser.add_argument("--format", metavar="WORD", default="", help=help)
     parser.add_argument("--dry-run", action="store_true", help="say what would happen, and store nothing")
 

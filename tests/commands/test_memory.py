@@ -47,6 +47,11 @@ def test_every_option_is_in_the_documentation(shell: Shell):
             assert option in text, option
 
 
+@pytest.mark.parametrize("action", ["add", "list", "search", "recall", "show", "delete", "export", "import"])
+def test_help_names_nothing_of_the_code(shell: Shell, action: str):
+    assert re.findall(r"\w+_\w+", shell("memory", action, "--help").out) == []
+
+
 def test_an_action_is_needed(shell: Shell):
     assert shell("memory").code == 2
     assert shell("memory", "forget").code == 2
