@@ -1,7 +1,7 @@
 """Memories as JSON. The OpenAPI schema is made from the same types."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, NotRequired, cast
+from typing import Annotated, Any, Literal, NotRequired, cast
 
 from typing_extensions import TypedDict
 
@@ -11,6 +11,7 @@ from memories.models import Memory, MemoryVersion
 from memories.role_hints import role_hint
 from memories.search.hybrid import Found, Hit, Results
 from memories.search.marking import snippets
+from memories.store import Saved
 from memories.vocabulary import Category, EmbeddingState, Role, Status, Visibility
 from memoryconsole.presenting import Id, PageJson, When, one_of, when
 
@@ -107,9 +108,20 @@ class HintJson(TypedDict):
     reason: str
 
 
-def hints_json(memory: Memory) -> list[HintJson]:
-    hint = role_hint(memory.content, memory.role)
-    return [{"field": "role", "value": hint.role, "reason": hint.reason}] if hint else []
+class SavedJson(TypedDict):
+    memory: MemoryJson
+    event: Literal["created", "updated"]
+    redacted: NotRequired[list[str]]
+    hints: NotRequired[list[HintJson]]
+
+
+def saved_json(saved: Saved, instance: str) -> SavedJson:
+    answer: SavedJson = {"memory": memory_json(saved.memory, instance), "event": saved.event}
+    if saved.redacted:
+        answer["redacted"] = list(saved.redacted)
+    if hint := role_hint(saved.memory.content, saved.memory.role):
+        answer["hints"] = [{"field": "role", "value": hint.role, "reason": hint.reason}]
+    return answer
 
 
 class ListJson(TypedDict):

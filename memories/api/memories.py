@@ -17,14 +17,14 @@ from memories.draft import MemoryChanges, MemoryDraft
 from memories.filters import Filters
 from memories.listing import list_from
 from memories.presenting import (
-    HintJson,
     MemoriesJson,
     MemoryJson,
+    SavedJson,
     VersionJson,
     found_json,
-    hints_json,
     listing_json,
     memory_json,
+    saved_json,
     version_json,
 )
 from memories.search.hybrid import search
@@ -75,13 +75,6 @@ class Restoration(Input):
     """`version` is the one to bring back; without it a superseded memory becomes active again with its current text."""
 
     version: Annotated[Number, Field(ge=1, le=LARGEST_INTEGER)] | None = None
-
-
-class SavedJson(TypedDict):
-    memory: MemoryJson
-    event: Literal["created", "updated"]
-    redacted: NotRequired[list[str]]
-    hints: NotRequired[list[HintJson]]
 
 
 class ManySavedJson(TypedDict):
@@ -268,12 +261,3 @@ def _found(scope: Scope, wanted: MemoriesQuery) -> MemoriesJson:
     note_private_reads(scope, [hit.memory for hit in results.hits])
     part = {"limit": wanted.limit, "offset": wanted.offset}
     return found_json(results, scope.instance, **part, explain=wanted.explain)
-
-
-def saved_json(saved: store.Saved, instance: str) -> SavedJson:
-    answer: SavedJson = {"memory": memory_json(saved.memory, instance), "event": saved.event}
-    if saved.redacted:
-        answer["redacted"] = list(saved.redacted)
-    if hints := hints_json(saved.memory):
-        answer["hints"] = hints
-    return answer

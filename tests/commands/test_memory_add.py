@@ -90,6 +90,11 @@ def test_credentials_are_redacted_and_said(shell: Shell):
     assert "Redacted before it was stored: API key." in ran.err
 
 
+def test_json_says_what_was_redacted_as_the_api_does(shell: Shell):
+    ran = add(shell, "fact", "Key sk-abcdefghijklmnopqrstuvwxyz0123456789", "--json")
+    assert ran.json["redacted"] == ["API key"]
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [

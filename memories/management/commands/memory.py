@@ -16,7 +16,7 @@ from memories.draft import MemoryDraft
 from memories.filters import Filters
 from memories.listing import list_from
 from memories.models import Memory
-from memories.presenting import found_json, hints_json, listing_json, memory_json
+from memories.presenting import found_json, listing_json, memory_json, saved_json
 from memories.recall.presenting import recall_json
 from memories.recall.recalling import Recalled, RecallRequest, recall
 from memories.search.hybrid import Hit, Results, search
@@ -112,14 +112,13 @@ class Command(ConsoleCommand):
             saved = save(scope, read(MemoryDraft, fields))
         except Conflict as conflict:
             raise self._taken(conflict) from None
+        answer = saved_json(saved, scope.instance.slug)
         if saved.redacted:
             self.complain(f"Redacted before it was stored: {', '.join(saved.redacted)}.")
-        hints = hints_json(saved.memory)
-        for hint in hints:
+        for hint in answer.get("hints", []):
             self.complain(f"{hint['reason']} If it is one, add: --role {hint['value']}")
         if options["json"]:
-            answer = {"memory": memory_json(saved.memory, scope.instance.slug), "event": saved.event}
-            self.print_json({**answer, "hints": hints} if hints else answer)
+            self.print_json(answer)
         else:
             self.stdout.write(f"{saved.event.capitalize()} {saved.memory.id}")
 
