@@ -25,7 +25,7 @@ from memories.filters import NotEmpty
 from memories.paging import name_of_list, part_of_list
 from memoryconsole.endpoints import Endpoint, Nothing, Paging, body, query
 from memoryconsole.inputs import read
-from memoryconsole.presenting import Id, When, one_of, when
+from memoryconsole.presenting import Id, PageJson, When, one_of, when
 from memoryconsole.schema import ErrorJson, documented
 
 
@@ -64,11 +64,7 @@ class MessageJson(TypedDict):
     createdAt: When
 
 
-class ConversationsJson(TypedDict):
-    total: int
-    limit: int
-    offset: int
-    nextCursor: str | None
+class ConversationsJson(PageJson):
     conversations: list[ConversationJson]
 
 
@@ -76,12 +72,8 @@ class OneConversationJson(TypedDict):
     conversation: ConversationJson
 
 
-class TranscriptJson(TypedDict):
+class TranscriptJson(PageJson):
     conversation: ConversationJson
-    total: int
-    limit: int
-    offset: int
-    nextCursor: str | None
     messages: list[MessageJson]
 
 
@@ -112,10 +104,7 @@ class Conversations(Endpoint):
         name = name_of_list("conversations", scope.instance.id, filters)
         found, following = part_of_list(rows, RECENT, name, **wanted.place)
         answer: ConversationsJson = {
-            "total": rows.count(),
-            "limit": wanted.limit,
-            "offset": wanted.offset,
-            "nextCursor": following,
+            **wanted.page_json(rows.count(), following),
             "conversations": [conversation_json(row, scope.instance.slug) for row in found],
         }
         return Response(answer)
@@ -152,10 +141,7 @@ class OneConversation(Endpoint):
         found, following = part_of_list(rows, SPOKEN, name, **wanted.place)
         answer: TranscriptJson = {
             "conversation": conversation_json(conversation, scope.instance.slug),
-            "total": conversation.message_count,
-            "limit": wanted.limit,
-            "offset": wanted.offset,
-            "nextCursor": following,
+            **wanted.page_json(conversation.message_count, following),
             "messages": [message_json(message) for message in found],
         }
         return Response(answer)
