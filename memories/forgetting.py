@@ -111,10 +111,12 @@ MEMORIES = """
 SELECT id FROM memories_memory m
 WHERE instance_id = %(instance)s AND (owner = %(owner)s OR owner = '' AND (
     source_conversation_id = ANY(%(conversations)s::uuid[])
-    OR source_conversation_id IS NULL AND source_message_ids <> '{{}}' AND NOT EXISTS (
-        SELECT FROM unnest(source_message_ids) AS source (id)
-        WHERE NOT EXISTS (SELECT FROM conversations_message o WHERE o.instance_id = %(instance)s AND o.id = source.id
-                                                          AND o.conversation_id = ANY(%(conversations)s::uuid[])))))
+    OR source_conversation_id IS NULL AND source_message_ids <> '{{}}'
+) AND NOT EXISTS (
+    SELECT FROM unnest(source_message_ids) AS source (id)
+    WHERE NOT EXISTS (SELECT FROM conversations_message o WHERE o.instance_id = %(instance)s AND o.id = source.id
+                                                            AND o.conversation_id = ANY(%(conversations)s::uuid[]))
+))
 ORDER BY id {lock}
 """
 

@@ -110,11 +110,12 @@ def test_nothing_of_anybody_else_goes(bot: Instance, media: Path) -> None:
     theirs = [make_memory(other, owner=ALICE), make_memory(bot, owner="bob"), make_memory(bot)]
     alices, bobs = make_conversation(bot, "Hi", userId=ALICE), make_conversation(bot, "Ho", userId="bob")
     said = {message.conversation_id: str(message.id) for message in Message.objects.filter(instance=bot)}
-    # One learnt from Alice that belongs to Bob, and one learnt from both that has no owner.
+    # One learnt from Alice that belongs to Bob, and three learnt from both that have no owner.
     theirs += [
         make_memory(bot, owner="bob", sourceConversationId=str(alices.id)),
         make_memory(bot, sourceMessageIds=[said[alices.id], said[bobs.id]]),
         make_memory(bot, sourceConversationId=str(bobs.id), sourceMessageIds=[said[alices.id]]),
+        make_memory(bot, sourceConversationId=str(alices.id), sourceMessageIds=[said[alices.id], said[bobs.id]]),
     ]
     recall = make_recall(bot, owner="bob", query="?")
     elsewhere = make_conversation(other, "Hi", userId=ALICE)
@@ -123,12 +124,13 @@ def test_nothing_of_anybody_else_goes(bot: Instance, media: Path) -> None:
     assert set(Memory.objects.values_list("id", flat=True)) == {memory.id for memory in theirs}
     assert set(Conversation.objects.values_list("id", flat=True)) == {bobs.id, elsewhere.id}
     assert Recall.objects.get() == recall
-    of_bob, of_both, in_bobs = theirs[3:]
+    of_bob, of_both, in_bobs, in_alices = theirs[3:]
     for memory in theirs[3:]:
         memory.refresh_from_db()
     assert of_bob.source_conversation_id is None
     assert [str(id) for id in of_both.source_message_ids] == [said[bobs.id]]
     assert in_bobs.source_message_ids == []
+    assert (in_alices.source_conversation_id, in_alices.source_message_ids) == (None, of_both.source_message_ids)
 
 
 def test_golden_queries_asked_for_her_go_with_their_marks(bot: Instance) -> None:
