@@ -25,7 +25,7 @@ from memories.recall.recalling import RecallRequest, recall
 from memories.recall.replay import replay
 from memories.recall.why import Why, why
 from memories.search.hybrid import search
-from memories.store import find_memory
+from memories.search.sharing import find_own_or_shared
 from memories.views.recall_settings import KNOBS, changed_values, changes_for, in_words, knobs_for, settings_in
 from memoryconsole.errors import Invalid, NotFound
 from memoryconsole.ids import parse_id
@@ -280,19 +280,18 @@ def _question(scope: Scope, query: QueryDict, account: Account | None) -> Questi
 def _waiting(scope: Scope, text: str, raw_id: str) -> Question:
     """A memory was chosen, but nothing has been recalled yet."""
     try:
-        return Question(text, content=find_memory(scope, raw_id).content)
+        return Question(text, content=find_own_or_shared(scope, raw_id)[0].content)
     except NotFound as absent:
         return Question(text, problem=absent.detail)
 
 
 def _answered(scope: Scope, account: Account, text: str, answer: Why) -> Question:
     """The answer. An expired memory is explained without its text."""
-    memory = readable(scope).filter(id=answer.memory_id).first() if answer.memory else None
     chosen = {memory.id: memory for memory in readable(scope).filter(id__in=[line.memory_id for line in account.given])}
     return Question(
         text=text,
         answer=answer,
-        content=memory.content if memory else "",
+        content=answer.memory.content if answer.memory else "",
         title=REASONS.get(answer.cause, answer.cause),
         details=[_in_words(cause.detail, chosen) for cause in answer.causes],
         mark=marks_for(scope, account.query, account.user_id).get(answer.memory_id),

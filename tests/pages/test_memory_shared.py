@@ -39,6 +39,15 @@ def test_recall_offers_to_mark_only_what_is_its_own(granted: Client, sales: Inst
     assert re.findall(r'name="memory" value="(.*?)"', html) == [str(own.id)]
 
 
+@pytest.mark.parametrize(("query", "says"), [("refunds", "It is in the block"), ("", "Type a message above")])
+def test_recall_says_why_about_it_too(granted: Client, shared: Memory, query: str, says: str) -> None:
+    html = granted.get(f"/recall?instance=sales-bot&query={query}&memory={shared.id}").content.decode()
+    why = html.partition('id="why"')[2].partition("</section>")[0]
+    assert "Refunds take &lt;b&gt;thirty&lt;/b&gt; days" in why
+    assert says in why
+    assert "Should this question bring it?" not in why, "it cannot be marked"
+
+
 def test_it_can_be_read(granted: Client, shared: Memory) -> None:
     html = granted.get(f"/memory/{shared.id}?instance=sales-bot").content.decode()
     assert "Refunds take &lt;b&gt;thirty&lt;/b&gt; days" in html
