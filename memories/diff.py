@@ -47,10 +47,6 @@ class Diff:
         """The new text, with what was added to it."""
         return [segment for segment in self.segments if segment.kind != "removed"]
 
-    @property
-    def is_same(self) -> bool:
-        return all(segment.kind == "same" for segment in self.segments)
-
 
 def diff(old: str, new: str) -> Diff:
     old_words, new_words = WORD.findall(old), WORD.findall(new)
