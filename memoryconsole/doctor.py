@@ -117,8 +117,9 @@ def provider() -> Finding:
     return Finding(
         "embeddings",
         "info",
-        "The server has no OpenAI key; instances without their own search by keyword only.",
-        "Set OPENAI_API_KEY, or give an instance its key on its settings page.",
+        "The server has no OpenAI or Azure key: instances without one of their own find words, but learn nothing.",
+        "Set OPENAI_API_KEY or the AZURE_OPENAI_ variables, or give an instance its key on its settings page. For "
+        "search alone, an instance can use the offline embedder.",
     )
 
 

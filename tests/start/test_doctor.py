@@ -110,7 +110,10 @@ def test_a_public_host_needs_names(settings, host, allowed, level):
 def test_the_provider_is_told(settings):
     settings.OPENAI_API_KEY = settings.AZURE_OPENAI_ENDPOINT = settings.AZURE_OPENAI_API_KEY = ""
     settings.AZURE_OPENAI_EMBEDDING_DEPLOYMENT = ""
-    assert doctor.provider().level == "info"
+    told = doctor.provider()
+    assert told.level == "info"
+    assert "learn nothing" in told.message
+    assert "offline embedder" in told.advice
     settings.OPENAI_API_KEY = "sk-test"
     assert doctor.provider().level == "ok"
     settings.AZURE_OPENAI_ENDPOINT = "https://example.openai.azure.com"
