@@ -6,7 +6,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import TypedDict
 
-from accounts.api_authentication import open_named
 from conversations.listing import RECENT, SPOKEN
 from conversations.models import Conversation, Message, MessageRole
 from conversations.store import (
@@ -20,11 +19,11 @@ from conversations.store import (
     open_conversation,
 )
 from conversations.working_memory import context_of
+from memories.api.opening import from_body, from_query
 from memories.draft import Name, Short
 from memories.filters import NotEmpty
 from memories.paging import name_of_list, part_of_list
-from memoryconsole.endpoints import Endpoint, Nothing, Paging, body, query
-from memoryconsole.inputs import read
+from memoryconsole.endpoints import Endpoint, Nothing, Paging
 from memoryconsole.presenting import Id, PageJson, When, one_of, when
 from memoryconsole.schema import ErrorJson, documented
 
@@ -96,9 +95,7 @@ class Conversations(Endpoint):
         answers={200: ConversationsJson},
     )
     def get(self, request: Request) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        wanted = read(ConversationsQuery, data)
+        scope, wanted = from_query(request, ConversationsQuery)
         filters = wanted.filters()
         rows = conversations_of(scope, **filters)
         name = name_of_list("conversations", scope.instance.id, filters)
@@ -117,9 +114,8 @@ class Conversations(Endpoint):
         answers={201: OneConversationJson, 200: OneConversationJson, 409: ErrorJson},
     )
     def post(self, request: Request) -> Response:
-        data = body(request)
-        scope = open_named(request, data)
-        opened = open_conversation(scope, read(ConversationDraft, data))
+        scope, draft = from_body(request, ConversationDraft)
+        opened = open_conversation(scope, draft)
         answer: OneConversationJson = {"conversation": conversation_json(opened.conversation, scope.instance.slug)}
         return Response(answer, status=201 if opened.is_new else 200)
 
@@ -132,9 +128,7 @@ class OneConversation(Endpoint):
         answers={200: TranscriptJson},
     )
     def get(self, request: Request, id: str) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        wanted = read(Paging, data)
+        scope, wanted = from_query(request, Paging)
         conversation = find_conversation(scope, id)
         name = name_of_list("messages", scope.instance.id, {"conversation": conversation.id})
         rows = messages_of(scope, conversation)
@@ -156,9 +150,8 @@ class Messages(Endpoint):
         answers={201: MessagesJson, 409: ErrorJson},
     )
     def post(self, request: Request, id: str) -> Response:
-        data = body(request)
-        scope = open_named(request, data)
-        messages = add_messages(scope, id, read(MessageDrafts, data).messages)
+        scope, drafts = from_body(request, MessageDrafts)
+        messages = add_messages(scope, id, drafts.messages)
         answer: MessagesJson = {"messages": [message_json(message) for message in messages]}
         return Response(answer, status=201)
 
@@ -170,9 +163,7 @@ class Context(Endpoint):
         answers={200: ContextJson},
     )
     def get(self, request: Request, id: str) -> Response:
-        data = query(request)
-        scope = open_named(request, data)
-        read(Nothing, data)
+        scope, _ = from_query(request, Nothing)
         conversation = find_conversation(scope, id)
         context = context_of(scope, conversation)
         answer: ContextJson = {
@@ -193,9 +184,7 @@ class Closing(Endpoint):
         answers={200: OneConversationJson},
     )
     def post(self, request: Request, id: str) -> Response:
-        data = body(request)
-        scope = open_named(request, data)
-        read(Nothing, data)
+        scope, _ = from_body(request, Nothing)
         answer: OneConversationJson = {"conversation": conversation_json(close(scope, id), scope.instance.slug)}
         return Response(answer)
 
