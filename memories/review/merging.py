@@ -43,6 +43,7 @@ def merge(scope: Scope, kept_id: object, other_id: object, content: str, *, reas
         summary=_summary_of(content, kept, other),
         importance=max(kept.importance, other.importance),
         tags=_union(kept.tags, other.tags)[:MAX_TAGS],
+        source_conversation_id=kept.source_conversation_id or other.source_conversation_id,
         source_message_ids=_union(kept.source_message_ids, other.source_message_ids)[:MAX_MESSAGES],
         pinned=kept.pinned or other.pinned,
         visibility=narrower_visibility(kept, other),

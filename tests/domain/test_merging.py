@@ -53,6 +53,15 @@ def test_sources_and_tags_come_together(bot: Instance, scope: Scope) -> None:
     assert (merged.tags, merged.source_message_ids) == (["drink", "ann", "green"], [asked, answered])
 
 
+def test_the_conversation_goes_over_when_the_first_has_none(bot: Instance, scope: Scope) -> None:
+    first, second = make_conversation(bot, "Tea?", "Yes"), make_conversation(bot, "Green tea?", "Yes")
+    written, learnt = make_memory(bot, "Ann likes tea"), make_waiting(bot, sourceConversationId=str(first.id))
+    merged = merge(scope, written.id, learnt.id, "Ann likes tea")
+    assert (merged.source_conversation_id, merged.conversation_position) == (first.id, 1)
+    again = make_memory(bot, "Ann likes green tea", sourceConversationId=str(second.id))
+    assert merge(scope, merged.id, again.id, "Ann likes tea").source_conversation_id == first.id
+
+
 def test_a_key_goes_over_when_the_first_has_none(bot: Instance, scope: Scope) -> None:
     kept, other = make_memory(bot, "Ann likes tea"), make_memory(bot, "Tea for Ann", key="drink")
     assert merge(scope, kept.id, other.id, "Ann likes tea").key == "drink"
