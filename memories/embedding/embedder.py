@@ -22,12 +22,12 @@ from memories.asking import PASSING, Unavailable, refuse_in_transaction, transla
 from memories.breaker import Breaker
 from memories.embedding import offline
 from memories.embedding.answers import API, Vector, unit, vectors_in
+from memories.models import DIMENSIONS
 from memoryconsole.connections import release_connection
 
 if TYPE_CHECKING:
     from openai import OpenAI
 
-DIMENSIONS = 1536
 OPENAI_MODELS = ("text-embedding-3-small", "text-embedding-3-large", "text-embedding-ada-002")
 
 TEXTS_SECONDS = 30.0
