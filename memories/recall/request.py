@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from conversations.models import MessageRole
 from instances.models import Instance, bounds_of
@@ -42,6 +42,17 @@ class RecallMessage(Input):
     content: Question
 
 
+class RecallFilters(Filters):
+    """The filters of a list, except `includeSuperseded`."""
+
+    @field_validator("include_superseded")
+    @classmethod
+    def _only_what_is_current(cls, value: bool | None) -> bool | None:
+        if value:
+            raise ValueError("What something newer has replaced is never recalled.")
+        return value
+
+
 class RecallSettings(Input):
     """Settings of one call; one that is left out is the instance's."""
 
@@ -62,15 +73,13 @@ class RecallRequest(RecallSettings):
     messages: Annotated[list[RecallMessage], Field(max_length=MAX_MESSAGES)] = []
     conversation_id: UUID | None = None
     user_id: Annotated[Name, Perhaps] = ""
-    filter: Filters | None = None
+    filter: RecallFilters | None = None
     explain: bool = False
 
     @model_validator(mode="after")
     def _one_question(self) -> Self:
         if self.query and self.messages:
             raise ValueError("Send query or messages, not both.")
-        if self.filter and self.filter.include_superseded:
-            raise ValueError("filter.includeSuperseded: What something newer has replaced is never recalled.")
         return self
 
 

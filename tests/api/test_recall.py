@@ -285,7 +285,7 @@ def test_a_warning_when_the_always_injected_run_full(api: Caller, support: Insta
         ({"conversationId": "x"}, "conversationId"),
         ({"filter": {"category": "food"}}, "filter.category"),
         ({"filter": {"owner": None}}, "filter.owner"),
-        ({"filter": {"includeSuperseded": True}}, "body"),
+        ({"filter": {"includeSuperseded": True}}, "filter.includeSuperseded"),
         ({"colour": "red"}, "colour"),
     ],
 )

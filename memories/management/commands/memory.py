@@ -19,6 +19,7 @@ from memories.models import Memory
 from memories.presenting import found_json, listing_json, memory_json, saved_json
 from memories.recall.presenting import recall_json
 from memories.recall.recalling import Recalled, RecallRequest, recall
+from memories.recall.request import RecallFilters
 from memories.search.hybrid import Hit, Results, search
 from memories.search.query import read_query
 from memories.store import find_memory, save
@@ -188,7 +189,7 @@ class Command(ConsoleCommand):
     def recall(self, scope: Scope, options: dict[str, Any]) -> None:
         self.written_as = {**recalling.WRITTEN_AS, "query": "QUERY", "user_id": "--user"}
         question = {"query": " ".join(options["query"]), "user_id": options["user_id"] or ""}
-        filters = read_options(Filters, options)
+        filters = read_options(RecallFilters, options)
         request = read(RecallRequest, {**question, **settings_in(options), "filter": filters})
         recalled = recall(scope, request, log=options["log"])
         if options["json"]:
