@@ -40,8 +40,8 @@ MOST_AT_FIRST = 400
 # one. In a small instance that pays only up to an eighth.
 WIDE_ONE_IN, WIDE_FROM, NARROW_ONE_IN, SCOPED_ONE_IN = 10, 5_000, 25, 8
 # A vector index under a wide filter is asked for this part of the candidates, all of which pass: the more the filter
-# rejects, the more of the index is read for each. A filter that leaves more than a fifth is very wide.
-WIDE_PART, VERY_WIDE_PART, VERY_WIDE_ONE_IN = 0.3, 0.5, 5
+# rejects, the more of the index is read for each. A filter that leaves more than a sixth is very wide.
+WIDE_PART, VERY_WIDE_PART, VERY_WIDE_ONE_IN = 0.3, 0.5, 6
 
 
 def prepare_transaction(scope: Scope, cursor: "CursorWrapper") -> Lengths:
