@@ -29,8 +29,11 @@ class ConsoleCommand(BaseCommand):
     def run_from_argv(self, argv: list[str]) -> None:
         try:
             _require_unicode(argv)
-            super().run_from_argv(argv)
-            sys.stdout.flush()
+            try:
+                super().run_from_argv(argv)
+            finally:
+                # Also if the command has ended itself: Python would say in its own words that flushing fails at exit.
+                sys.stdout.flush()
         except Problem as problem:
             self.complain(*reasons(problem, self.written_as))
             sys.exit(EXIT_CODES.get(problem.status, FAILED))

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.conftest import discard
 from tests.environment import ROOT
 from tests.start.console import manage
@@ -38,9 +40,11 @@ def test_doctor_may_be_cut_short(data_dir):
     assert done.stderr == ""
 
 
-def test_a_full_disk_is_said_in_one_line(data_dir):
-    command = f"{sys.executable} {ROOT / 'manage.py'} doctor > /dev/full"
-    environment = {**os.environ, "DATA_DIR": str(data_dir)}
+@pytest.mark.parametrize("arguments", ["doctor", "doctor --json"])
+def test_a_full_disk_is_said_in_one_line(data_dir, arguments):
+    command = f"{sys.executable} {ROOT / 'manage.py'} {arguments} > /dev/full"
+    # Buffered, as it is for most people.
+    environment = {**os.environ, "DATA_DIR": str(data_dir), "PYTHONUNBUFFERED": ""}
     done = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "Not all of it could be written: No space left on device.\n")
 
