@@ -16,6 +16,12 @@ def bot(db: None) -> Instance:
 
 
 @pytest.fixture
+def other(db: None) -> Instance:
+    """Another tenant."""
+    return make_instance("sales-bot")
+
+
+@pytest.fixture
 def scope(bot: Instance) -> Scope:
     return scope_of(bot)
 
