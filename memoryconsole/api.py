@@ -24,8 +24,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryconsole.counting import size_of
-from memoryconsole.errors import InstanceRequired, Invalid, NotFound, Problem
+from memoryconsole.errors import InstanceRequired, Invalid, NotFound, Problem, TooLarge, Unreadable
 from memoryconsole.parsing import NotJson, parse_json
 
 logger = logging.getLogger(__name__)
@@ -36,7 +35,6 @@ DISK_FULL = "53100"
 READ_ONLY = "25006"
 FOREIGN_KEY_VIOLATION = "23503"
 
-UNREADABLE = {"detail": "The request cannot be read.", "code": "unreadable"}
 STANDBY = "The database takes no changes just now. Try again in a moment."
 NO_ROOM = "The disk of the database is full: nothing can be saved until somebody makes room."
 FILES_FULL = "The disk for files is full: none can be kept until somebody makes room."
@@ -48,14 +46,6 @@ NO_FILES = {
     errno.EACCES: FILES_CLOSED,
     errno.EPERM: FILES_CLOSED,
 }
-
-
-class TooLarge(Problem):
-    status = 413
-    code = "too_large"
-
-    def __init__(self) -> None:
-        super().__init__(f"The body may have at most {size_of(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)}.")
 
 
 class Unavailable(Problem):
@@ -76,7 +66,7 @@ class StrictJSONParser(JSONParser):
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         raw = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
         if len(raw) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-            raise TooLarge
+            raise _body_too_large()
         try:
             return parse_json(raw.decode("utf-8"))
         except UnicodeError:
@@ -121,9 +111,10 @@ def as_problem(error: Exception) -> Problem | None:
     if isinstance(error, Problem):
         return error
     if isinstance(error, RequestDataTooBig):
-        return TooLarge()
+        # Of a file, `upload_limit` says what is too large; of other fields Django, in words about its settings.
+        return error.__cause__ if isinstance(error.__cause__, Problem) else _body_too_large()
     if isinstance(error, SuspiciousOperation | UnreadablePostError):
-        return Problem(UNREADABLE["detail"], code=UNREADABLE["code"])
+        return Unreadable()
     if isinstance(error, OSError) and error.errno in NO_FILES:
         logger.error("files cannot be kept: %s", error.strerror)
         return Unavailable(NO_FILES[error.errno])
@@ -136,6 +127,10 @@ def as_problem(error: Exception) -> Problem | None:
         logger.error("database unavailable: %s", type(error.__cause__ or error).__name__)
         return Unavailable({DISK_FULL: NO_ROOM, READ_ONLY: STANDBY}.get(str(state), ""))
     return None
+
+
+def _body_too_large() -> TooLarge:
+    return TooLarge("The body", settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
 
 
 def _answer(error: exceptions.APIException) -> Response:

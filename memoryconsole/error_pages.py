@@ -5,10 +5,9 @@ import sys
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.views import defaults
 
-from memoryconsole.api import UNREADABLE, Unexpected, as_problem, problem_json
-from memoryconsole.errors import NotAllowed, NotFound
+from memoryconsole.api import Unexpected, as_problem, problem_json
+from memoryconsole.errors import NotAllowed, NotFound, Problem, Unreadable
 
 STALE = (
     "The page you sent this from is out of date: somebody has signed in or out since. Nothing was saved. Go back, then "
@@ -17,10 +16,8 @@ STALE = (
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """For a request that Django refuses before any view, for example with an unknown Host."""
-    if _is_api(request):
-        return JsonResponse(UNREADABLE, status=400)
-    return defaults.bad_request(request, exception)
+    """For a request that Django refuses before any view, for example with an unknown Host or too large a file."""
+    return _answer(request, as_problem(exception) or Unreadable())
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -33,11 +30,16 @@ def not_trusted(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """For an error in a page or outside of views. It uses no context processors, because they query the database."""
+    """For an error in a page or outside of views."""
     error = sys.exc_info()[1]
     problem = as_problem(error) if isinstance(error, Exception) else None
     if problem is None or problem.status not in (404, 503):
         problem = Unexpected()
+    return _answer(request, problem)
+
+
+def _answer(request: HttpRequest, problem: Problem) -> HttpResponse:
+    """Without context processors, because they query the database."""
     if _is_api(request):
         return JsonResponse(problem_json(problem), status=problem.status)
     return HttpResponse(render_to_string("problem.html", {"problem": problem}), status=problem.status)

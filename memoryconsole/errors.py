@@ -6,6 +6,8 @@ The domain raises them; the API answers them as JSON, pages as a page, commands 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from memoryconsole.counting import size_of
+
 
 class Problem(Exception):
     status = 400
@@ -56,6 +58,19 @@ class NotFound(Problem):
     status = 404
     code = "not_found"
     detail = "Not found."
+
+
+class TooLarge(Problem):
+    status = 413
+    code = "too_large"
+
+    def __init__(self, what: str, most: int) -> None:
+        super().__init__(f"{what} may have at most {size_of(most)}.")
+
+
+class Unreadable(Problem):
+    code = "unreadable"
+    detail = "The request cannot be read."
 
 
 class Conflict(Problem):

@@ -11,11 +11,10 @@ from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
 
 from memoryconsole.endpoints import check_body
-from memoryconsole.errors import Invalid, Problem
+from memoryconsole.errors import Invalid, Unreadable
 
 
-class UnreadableForm(Problem):
-    code = "unreadable"
+class UnreadableForm(Unreadable):
     detail = "The form cannot be read. Send it as multipart/form-data, with the boundary in the Content-Type header."
 
 

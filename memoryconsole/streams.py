@@ -4,22 +4,13 @@ import re
 from pathlib import PurePosixPath
 from typing import Any
 
-from memoryconsole.counting import size_of
-from memoryconsole.errors import Problem
+from memoryconsole.errors import TooLarge
 from memoryconsole.scrub import scrub
 
 PART = 1024 * 1024
 LONGEST_NAME = 150
 # Also marks that change the direction of text, which could make a name seem to have another ending.
 UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f"*/:<>?\\|\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]')
-
-
-class TooLarge(Problem):
-    status = 413
-    code = "too_large"
-
-    def __init__(self, most: int) -> None:
-        super().__init__(f"A file may have at most {size_of(most)}.")
 
 
 class Limited:
@@ -34,7 +25,7 @@ class Limited:
         part: bytes = self._stream.read(min(size, PART) if size > 0 else PART)
         self.size_read += len(part)
         if self.size_read > self._most:
-            raise TooLarge(self._most)
+            raise TooLarge("A file", self._most)
         return part
 
 

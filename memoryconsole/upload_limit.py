@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.core.files.uploadhandler import FileUploadHandler
 
-from memoryconsole.counting import size_of
+from memoryconsole.errors import TooLarge
 
 # Room for the other fields of a form and the separators.
 BESIDE_THE_FILE = 1024 * 1024
@@ -19,7 +19,9 @@ class UploadLimit(FileUploadHandler):
         self, input_data: Any, META: Any, content_length: int, boundary: Any, encoding: Any = None
     ) -> None:
         if content_length > settings.IMPORT_MAX_BYTES + BESIDE_THE_FILE:
-            raise RequestDataTooBig(f"A file may have at most {size_of(settings.IMPORT_MAX_BYTES)}.")
+            problem = TooLarge("A file", settings.IMPORT_MAX_BYTES)
+            # As an error of Django's, because it is raised while Django reads the form, before any view.
+            raise RequestDataTooBig(problem.detail) from problem
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> bytes:
         return raw_data

@@ -13,8 +13,7 @@ from accounts.pages import ConsoleRequest, about_instance
 from memories.attachments import attach, delete_attachment, find_attachment, parts_of_file
 from memories.store import find_memory
 from memoryconsole.downloading import download
-from memoryconsole.errors import Invalid
-from memoryconsole.streams import TooLarge
+from memoryconsole.errors import Invalid, TooLarge
 
 
 @require_POST

@@ -290,6 +290,7 @@ def test_a_form_that_is_too_large_is_not_even_read(
     file = SimpleUploadedFile("memories.jsonl", b'{"content": "x"}' * 100)
     answer = Answer(api.client.post(URL, {"file": file}, headers=api.headers))
     assert answer.error == (413, "too_large")
+    assert answer.json["detail"] == "A file may have at most 100 bytes."
     assert files(storage) == []
 
 

@@ -17,8 +17,8 @@ from memories.attachments import attach, attachments_of, delete_attachment, find
 from memories.deletion import delete_memory
 from memories.file_types import type_of
 from memories.models import Attachment, AuditEntry, Memory
-from memoryconsole.errors import Invalid, NotAllowed, NotFound
-from memoryconsole.streams import LONGEST_NAME, TooLarge, safe_name
+from memoryconsole.errors import Invalid, NotAllowed, NotFound, TooLarge
+from memoryconsole.streams import LONGEST_NAME, safe_name
 from tests.domain.looking import files
 from tests.factories import make_instance, make_memory, scope_of
 

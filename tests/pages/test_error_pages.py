@@ -1,9 +1,13 @@
 """Addresses that are none, and forms that are out of date"""
 
+from typing import Any
+
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from instances.models import Instance
+from memoryconsole import upload_limit
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db
@@ -24,6 +28,19 @@ def test_an_address_that_only_takes_what_is_sent(alice: Client) -> None:
     html = response.content.decode()
     assert (response.status_code, response.headers["Allow"]) == (405, "POST")
     assert "This address is no page" in html
+    assert 'href="/memory"' in html
+
+
+def test_a_file_that_is_too_large_even_to_be_read(
+    alice: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upload_limit, "BESIDE_THE_FILE", 0)
+    settings.IMPORT_MAX_BYTES = 100
+    file = SimpleUploadedFile("memories.jsonl", b"x" * 200)
+    response = alice.post("/memory/import?instance=support-bot", {"file": file})
+    html = response.content.decode()
+    assert response.status_code == 413
+    assert "A file may have at most 100 bytes." in html
     assert 'href="/memory"' in html
 
 
