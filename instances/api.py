@@ -12,6 +12,7 @@ from instances.store import InstanceChanges, InstanceDraft, change_instance, cre
 from memoryconsole.endpoints import Endpoint, Nothing, Slice, body, query, query_or_body
 from memoryconsole.errors import Invalid
 from memoryconsole.inputs import Input, Text, read
+from memoryconsole.presenting import SliceJson
 from memoryconsole.schema import ErrorJson, documented
 
 
@@ -19,10 +20,7 @@ class InstanceDeletion(Input):
     confirm: Text = ""
 
 
-class InstancesJson(TypedDict):
-    total: int
-    limit: int
-    offset: int
+class InstancesJson(SliceJson):
     instances: list[InstanceJson]
 
 
@@ -47,11 +45,9 @@ class Instances(Endpoint):
     def get(self, request: Request) -> Response:
         wanted = read(Slice, query(request))
         rows = instances_of(actor_of(request)).order_by("slug")
-        page = rows.select_related("team__organisation")[wanted.offset : wanted.offset + wanted.limit]
+        page = rows.select_related("team__organisation")[wanted.places]
         answer: InstancesJson = {
-            "total": rows.count(),
-            "limit": wanted.limit,
-            "offset": wanted.offset,
+            **wanted.slice_json(rows.count()),
             "instances": [instance_json(instance) for instance in page],
         }
         return Response(answer)

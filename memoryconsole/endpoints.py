@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from memoryconsole.errors import Invalid, Problem
 from memoryconsole.inputs import Cursor, Input, Limit, Offset, read
-from memoryconsole.presenting import PageJson
+from memoryconsole.presenting import PageJson, SliceJson
 
 
 class JSONOnly(DefaultContentNegotiation):
@@ -46,6 +46,13 @@ class Slice(Input):
     limit: Limit = 20
     offset: Offset = 0
 
+    @property
+    def places(self) -> slice:
+        return slice(self.offset, self.offset + self.limit)
+
+    def slice_json(self, total: int) -> SliceJson:
+        return {"total": total, "limit": self.limit, "offset": self.offset}
+
 
 class Place(TypedDict):
     limit: int
@@ -71,7 +78,7 @@ class Paging(Slice):
         return {"limit": self.limit, "offset": self.offset, "cursor": self.cursor}
 
     def page_json(self, total: int, next_cursor: str | None) -> PageJson:
-        return {"total": total, "limit": self.limit, "offset": self.offset, "nextCursor": next_cursor}
+        return {**self.slice_json(total), "nextCursor": next_cursor}
 
 
 def body(request: Request) -> dict[str, Any]:

@@ -10,12 +10,17 @@ Id = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid"})]
 When = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 
 
-class PageJson(TypedDict):
-    """What the answer of a list has besides the items."""
+class SliceJson(TypedDict):
+    """What the answer of a short list has besides the items."""
 
     total: int
     limit: int
     offset: int
+
+
+class PageJson(SliceJson):
+    """The same of a long list."""
+
     nextCursor: str | None
 
 

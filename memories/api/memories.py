@@ -33,6 +33,7 @@ from memories.search.similar import similar
 from memoryconsole.endpoints import Endpoint, Nothing, Paging, Slice
 from memoryconsole.errors import Conflict, Invalid
 from memoryconsole.inputs import Input, Limit, Number, Words
+from memoryconsole.presenting import SliceJson
 from memoryconsole.schema import ErrorJson, documented
 
 MAX_AT_ONCE = 1000
@@ -94,10 +95,7 @@ class SimilarsJson(TypedDict):
     memories: list[SimilarJson]
 
 
-class VersionsJson(TypedDict):
-    total: int
-    limit: int
-    offset: int
+class VersionsJson(SliceJson):
     versions: list[VersionJson]
 
 
@@ -213,10 +211,8 @@ class History(Endpoint):
         scope, wanted = from_query(request, Slice)
         found = versions.history(scope, store.find_memory(scope, id))
         answer: VersionsJson = {
-            "total": found.count(),
-            "limit": wanted.limit,
-            "offset": wanted.offset,
-            "versions": [version_json(version) for version in found[wanted.offset : wanted.offset + wanted.limit]],
+            **wanted.slice_json(found.count()),
+            "versions": [version_json(version) for version in found[wanted.places]],
         }
         return Response(answer)
 

@@ -23,7 +23,7 @@ from memories.procedures.store import (
 )
 from memoryconsole.endpoints import Endpoint, Nothing, Slice
 from memoryconsole.inputs import Words
-from memoryconsole.presenting import Id, When, when
+from memoryconsole.presenting import Id, SliceJson, When, when
 from memoryconsole.schema import ErrorJson, documented
 
 
@@ -51,10 +51,7 @@ class MatchJson(ProcedureJson):
     matched: NotRequired[list[str]]
 
 
-class ProceduresJson(TypedDict):
-    total: int
-    limit: int
-    offset: int
+class ProceduresJson(SliceJson):
     procedures: list[MatchJson]
 
 
@@ -75,15 +72,14 @@ class Procedures(Endpoint):
     )
     def get(self, request: Request) -> Response:
         scope, wanted = from_query(request, ProceduresQuery)
-        part = slice(wanted.offset, wanted.offset + wanted.limit)
         slug = scope.instance.slug
         if wanted.match:
             found = matches(scope, wanted.match, limit=MAX_PROCEDURES)
-            total, shown = len(found), [match_json(match, slug) for match in found[part]]
+            total, shown = len(found), [match_json(match, slug) for match in found[wanted.places]]
         else:
             rows = most_used(scope)
-            total, shown = rows.count(), [cast(MatchJson, procedure_json(each, slug)) for each in rows[part]]
-        answer: ProceduresJson = {"total": total, "limit": wanted.limit, "offset": wanted.offset, "procedures": shown}
+            total, shown = rows.count(), [cast(MatchJson, procedure_json(each, slug)) for each in rows[wanted.places]]
+        answer: ProceduresJson = {**wanted.slice_json(total), "procedures": shown}
         return Response(answer)
 
     @documented(
