@@ -135,8 +135,9 @@ def _body_too_large() -> TooLarge:
 
 def _answer(error: exceptions.APIException) -> Response:
     headers: dict[str, str] = {}
-    if isinstance(error, exceptions.NotAuthenticated | exceptions.AuthenticationFailed):
-        headers["WWW-Authenticate"] = 'Bearer realm="memory-console"'
+    # REST framework asks `accounts.api_authentication` for it.
+    if auth_header := getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = auth_header
     if isinstance(error, exceptions.Throttled):
         headers["Retry-After"] = str(int(getattr(error, "wait", None) or 0) + 1)
     code = error.get_codes() if isinstance(error.get_codes(), str) else error.default_code
