@@ -5,7 +5,6 @@ REST framework imports this module while it loads its views, so it must not impo
 
 import errno
 import logging
-import traceback
 from collections.abc import Mapping
 from typing import Any
 
@@ -145,8 +144,8 @@ def _answer(error: exceptions.APIException) -> Response:
 
 
 def log_unexpected(error: Exception, where: str) -> None:
-    """Log the type and the traceback, but not the message: it may quote a memory."""
-    logger.error("%s in %s\n%s", type(error).__name__, where, "".join(traceback.format_tb(error.__traceback__)))
+    """`memoryconsole.logs` leaves out the message, which may quote a memory."""
+    logger.error("Unexpected error in %s", where, exc_info=error)
 
 
 def problem_json(problem: Problem) -> dict[str, Any]:

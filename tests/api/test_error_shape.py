@@ -10,6 +10,7 @@ from django.db import OperationalError
 from accounts.access import Scope
 from instances.models import Instance
 from memories.draft import MemoryDraft
+from memoryconsole.logs import formatter
 from tests.api.calling import Answer, Caller, new_client, signed_in
 from tests.api.endpoints import CALLS, WITHOUT_INSTANCE, Call, World, populate
 from tests.factories import make_key, make_user
@@ -143,9 +144,12 @@ def test_unexpected_error_shows_and_logs_no_content(world: World, api: Caller, m
         answer = api.post("/api/v1/memories", {"instanceId": "support-bot", "content": "the content of a memory"})
     assert answer.error == (500, "server_error")
     assert "RuntimeError" not in str(answer.json)
-    assert "RuntimeError in POST /api/v1/memories" in caplog.text
-    assert "explode" in caplog.text
-    assert "the content of a memory" not in caplog.text
+    (record,) = (each for each in caplog.records if each.name == "memoryconsole.api")
+    logged = formatter().format(record)
+    assert "POST /api/v1/memories" in logged
+    assert "RuntimeError" in logged
+    assert "explode" in logged
+    assert "the content of a memory" not in logged
 
 
 @pytest.mark.django_db
