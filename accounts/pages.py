@@ -99,10 +99,9 @@ def page_number(request: ConsoleRequest) -> int:
 
 def told_page_number(request: ConsoleRequest) -> int:
     """The page number, with a message to the reader if it is not a number."""
-    number = whole_number(request.GET.get("page", "1"))
-    if number is None:
+    if whole_number(request.GET.get("page", "1")) is None:
         messages.warning(request, "That is not a page number; this is page 1.")
-    return 1 if number is None else number
+    return page_number(request)
 
 
 def told_page_size(request: ConsoleRequest, things: str) -> int:
