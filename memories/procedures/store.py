@@ -14,7 +14,6 @@ from memories import audit
 from memories.embedding.backfill import embed_soon
 from memories.models import Procedure, ProcedureVector
 from memories.paging import Order
-from memories.procedures.matching import matches
 from memoryconsole.errors import Conflict, Invalid, Taken
 from memoryconsole.finding import find_among
 from memoryconsole.inputs import Input, Perhaps, Text, at_most, never_null, not_null
@@ -72,11 +71,6 @@ def most_used(scope: Scope) -> QuerySet[Procedure]:
 def find_procedure(scope: Scope, raw_id: object) -> Procedure:
     """The only way from an outside id to a procedure."""
     return find_among(procedures_of(scope), raw_id, NO_PROCEDURE)
-
-
-def procedures_for(scope: Scope, text: str, *, limit: int = 3) -> list[Procedure]:
-    """The procedures that fit the text, best first; often none. Must not be called in a transaction."""
-    return [match.procedure for match in matches(scope, text, limit=limit)]
 
 
 def create_procedure(scope: Scope, draft: ProcedureDraft) -> Procedure:

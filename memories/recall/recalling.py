@@ -20,7 +20,7 @@ from conversations.store import find_conversation
 from instances.models import Instance
 from memories.filters import Filters
 from memories.models import Memory, Procedure
-from memories.procedures.store import procedures_for
+from memories.procedures.matching import matches
 from memories.recall.account import NO_ROOM, Account, DroppedLine, GivenLine, numbers_of
 from memories.recall.arrangement import Arrangement
 from memories.recall.injected import Injected, always_injected
@@ -125,7 +125,7 @@ def recall(scope: Scope, request: RecallRequest, *, log: bool = True, mode: Mode
     arrangement = Arrangement(
         found=selection.chosen,
         injected=always_injected(scope, filters, cap=settings.injected_cap),
-        procedures=procedures_for(scope, as_plain_words(question)),
+        procedures=[match.procedure for match in matches(scope, as_plain_words(question))],
         conversation=_with_summary_for(conversation, request.user_id),
     )
     recalled = _assemble(question, selection, arrangement, settings)

@@ -14,7 +14,7 @@ from memories.embedding.embedder import Unavailable
 from memories.models import ProcedureVector
 from memories.procedures import vectors
 from memories.procedures.matching import matches
-from memories.procedures.store import ProcedureChanges, change_procedure, count_use, procedures_for
+from memories.procedures.store import ProcedureChanges, change_procedure, count_use
 from memories.procedures.vectors import embed_procedures
 from tests.factories import make_instance, make_memory, make_procedure, scope_of
 from tests.openai_server import OpenAIServer
@@ -43,7 +43,7 @@ def work(instance: Instance) -> None:
 
 
 def names(instance: Instance, text: str, **options: int) -> list[str]:
-    return [procedure.name for procedure in procedures_for(scope_of(instance), text, **options)]
+    return [match.procedure.name for match in matches(scope_of(instance), text, **options)]
 
 
 @pytest.mark.parametrize(
@@ -107,10 +107,10 @@ def test_scripts_without_spaces(bot: Instance) -> None:
 
 def test_ties_go_to_the_most_used_and_limits_hold(bot: Instance) -> None:
     learn(bot, *((f"Refund {letter}", "refund") for letter in "abcd"))
-    found = procedures_for(scope_of(bot), "refund", limit=10)
+    found = names(bot, "refund", limit=10)
     assert len(found) == 4
     assert len(names(bot, "refund")) == 3
-    assert names(bot, "refund", limit=1) == [found[0].name]
+    assert names(bot, "refund", limit=1) == found[:1]
 
 
 def test_equal_scores_are_broken_by_use() -> None:
@@ -151,7 +151,7 @@ def test_none_costs_one_statement_and_no_vector(bot: Instance, openai: OpenAISer
     work(bot)
     asked = len(openai.requests)
     with CaptureQueriesContext(connection) as captured:
-        assert procedures_for(scope := scope_of(bot), "a refund please") == []
+        assert matches(scope := scope_of(bot), "a refund please") == []
     assert len(captured) == 2, "opening the instance, and one look"
     assert len(openai.requests) == asked
     assert scope.instance.embedding_model
