@@ -24,10 +24,10 @@ def icon(name: str) -> SafeString:
 
 
 @register.simple_tag
-def when(moment: datetime | None, *, absent: str = "never") -> SafeString | str:
+def when(moment: datetime | None) -> SafeString | str:
     """How long ago, or how soon, in words; the exact time in the reader's zone on hover."""
     if moment is None:
-        return absent
+        return "never"
     local = local_time(moment)
     exact = f"{date_format(local, 'j F Y, H:i:s')} {local.tzname()}"
     return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact, _in_words(moment))
