@@ -7,10 +7,9 @@ from rest_framework.authentication import BaseAuthentication, SessionAuthenticat
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from accounts.access import Actor, Scope, actor_of_user, open_instance
+from accounts.access import Actor, actor_of_user
 from accounts.keys import actor_presenting
 from accounts.models import User
-from memoryconsole.api import instance_in
 
 
 class KeyOrSession(BaseAuthentication):
@@ -40,8 +39,3 @@ class KeyOrSession(BaseAuthentication):
 def actor_of(request: Request) -> Actor:
     assert isinstance(request.user, Actor)
     return request.user
-
-
-def open_named(request: Request, data: dict[str, Any]) -> Scope:
-    """Open the instance that the input names, and remove `instanceId` from the input."""
-    return open_instance(actor_of(request), instance_in(data))

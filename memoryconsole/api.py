@@ -23,7 +23,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryconsole.errors import InstanceRequired, Invalid, NotFound, Problem, TooLarge, Unreadable
+from memoryconsole.errors import Invalid, NotFound, Problem, TooLarge, Unreadable
 from memoryconsole.parsing import NotJson, parse_json
 
 logger = logging.getLogger(__name__)
@@ -79,14 +79,6 @@ class QuickJSONRenderer(JSONRenderer):
 
     def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:
         return b"" if data is None else to_json(data, inf_nan_mode="null")
-
-
-def instance_in(data: dict[str, Any]) -> str:
-    """Remove `instanceId` from the input and return it; if it is missing, every endpoint answers the same."""
-    slug = data.pop("instanceId", None)
-    if slug is None or slug == "":
-        raise InstanceRequired
-    return str(slug)
 
 
 def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:

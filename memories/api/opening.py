@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from rest_framework.request import Request
 
-from accounts.access import Scope
-from accounts.api_authentication import open_named
+from accounts.access import Scope, open_instance
+from accounts.api_authentication import actor_of
 from memoryconsole.endpoints import body, query, query_or_body
 from memoryconsole.inputs import Input, read
 
@@ -29,5 +29,6 @@ def from_query_or_body(request: Request, model: type[T]) -> tuple[Scope, T]:
 
 
 def _opened(request: Request, data: dict[str, Any], model: type[T]) -> tuple[Scope, T]:
-    scope = open_named(request, data)
+    slug = data.pop("instanceId", None)
+    scope = open_instance(actor_of(request), None if slug is None else str(slug))
     return scope, read(model, data)
