@@ -18,7 +18,7 @@ class KeyOrSession(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[Actor, None] | None:
         header = request._request.META.get("HTTP_AUTHORIZATION", "")
         if header:
-            return self._by_key(header.encode("latin-1")), None
+            return self._by_key(header), None
         session = SessionAuthentication().authenticate(request)
         if session is None or isinstance(session[0], AnonymousUser):
             return None
@@ -29,7 +29,7 @@ class KeyOrSession(BaseAuthentication):
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="memory-console"'
 
-    def _by_key(self, header: bytes) -> Actor:
+    def _by_key(self, header: str) -> Actor:
         actor = actor_presenting(header)
         if actor is None:
             raise AuthenticationFailed("This key is not valid, or was revoked or has expired.", code="invalid_key")

@@ -93,13 +93,10 @@ def key_presented(whole: str) -> ApiKey | None:
     return key
 
 
-def actor_presenting(header: bytes) -> Actor | None:
+def actor_presenting(header: str) -> Actor | None:
     """Whose Authorization header this is; None unless it has an active key."""
-    scheme, _, credentials = header.partition(b" ")
-    try:
-        key = key_presented(credentials.strip().decode("ascii")) if scheme.lower() == b"bearer" else None
-    except UnicodeDecodeError:
-        return None
+    scheme, _, credentials = header.partition(" ")
+    key = key_presented(credentials.strip()) if scheme.lower() == "bearer" and credentials.isascii() else None
     return actor_of_key(key) if key else None
 
 

@@ -32,7 +32,7 @@ def serve(listening: socket.socket) -> None:
 def _scope_of_key(context: Context) -> Scope:
     """The scope of the key's only instance. The web server has already checked the key."""
     assert context.request is not None
-    actor = actor_presenting(context.request.headers.get("authorization", "").encode())
+    actor = actor_presenting(context.request.headers.get("authorization", ""))
     if actor is None:
         raise NotAllowed("This key is not valid, or was revoked or has expired.", code="invalid_key")
     return open_only_instance(actor)

@@ -23,7 +23,7 @@ def call(scope: Scope, tool: str, **arguments):
 
 
 def scope_of_key(key: str) -> Scope:
-    actor = actor_presenting(f"Bearer {key}".encode())
+    actor = actor_presenting(f"Bearer {key}")
     assert actor
     return open_only_instance(actor)
 
