@@ -1,7 +1,6 @@
 """Writing to something that is being deleted at the same time answers 404, as it would a moment later."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from procrastinate.contrib.django.models import ProcrastinateJob
@@ -14,7 +13,7 @@ from memories import jobs
 from memories.transfer import uploads
 from memoryconsole.errors import NotFound
 from tests.api.calling import Answer, Caller, signed_in
-from tests.domain.looking import while_writing
+from tests.domain.looking import files, while_writing
 from tests.factories import make_conversation, make_instance, make_key, make_memory, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -68,14 +67,13 @@ def test_a_recall_is_answered(bot: Instance) -> None:
     assert answer_to(bot, "POST", "recall", {"query": "tea"}).status == 200
 
 
-def test_an_import(bot: Instance, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings.MEDIA_ROOT = tmp_path
+def test_an_import(bot: Instance, storage: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uploads, "AT_ONCE", 1)
     caller, url = Caller(make_key(bot)), "/api/v1/import?instanceId=support-bot"
     assert caller.send("POST", url, raw=b'{"content": "Tea"}', type="application/x-ndjson").status == 202
     queued = ProcrastinateJob.objects.get(task_name="import_memories")
     while_writing(lambda: delete_instance(Scope(bot, ADMIN)), lambda: jobs.import_memories(**queued.args))
-    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert files(storage) == []
 
 
 def test_a_form(bot: Instance) -> None:

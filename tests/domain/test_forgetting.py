@@ -44,12 +44,6 @@ NOTHING = Counts(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 @pytest.fixture
-def media(tmp_path: Path, settings: Any) -> Path:
-    settings.MEDIA_ROOT = tmp_path
-    return tmp_path
-
-
-@pytest.fixture
 def bot() -> Instance:
     return make_instance(embedder="offline")
 
@@ -58,7 +52,7 @@ def make_recall(instance: Instance, **fields: Any) -> Recall:
     return Recall.objects.create(instance=instance, search_mode="hybrid", created_at=timezone.now(), **fields)
 
 
-def fill(bot: Instance, media: Path) -> None:
+def fill(bot: Instance, storage: Path) -> None:
     """Data of every kind that belongs to Alice."""
     talk = make_conversation(bot, "My cat is Tom", "Noted", userId=ALICE, externalId=f"chat-{ALICE}")
     message = Message.objects.filter(instance=bot, conversation_id=talk.id).first()
@@ -68,7 +62,7 @@ def fill(bot: Instance, media: Path) -> None:
     make_memory(bot, "There is a cat", sourceConversationId=str(talk.id))
     make_memory(bot, "The cat is called Tom", sourceMessageIds=[str(message.id)])
     make_memory(bot, "Long past", owner=ALICE, expiresAt="2020-01-01T00:00:00Z")
-    (media / "file").write_text(ALICE)
+    (storage / "file").write_text(ALICE)
     Attachment.objects.create(
         instance=bot, memory_id=own.id, name="f", content_type="text/plain", size=1, sha256=b"", path="file",
         created_at=timezone.now(),
@@ -87,8 +81,8 @@ def fill(bot: Instance, media: Path) -> None:
     embed_pending(scope_of(bot))
 
 
-def test_everything_of_hers_goes(bot: Instance, media: Path, django_capture_on_commit_callbacks: Any) -> None:
-    fill(bot, media)
+def test_everything_of_hers_goes(bot: Instance, storage: Path, django_capture_on_commit_callbacks: Any) -> None:
+    fill(bot, storage)
     scope = scope_of(bot)
     found = preview(scope, ALICE)
     assert found == Counts(
@@ -102,10 +96,10 @@ def test_everything_of_hers_goes(bot: Instance, media: Path, django_capture_on_c
     for model in (*of_memories, Conversation, Message, Recall, GoldenQuery, GoldenMark, Job):
         assert not model.objects.filter(instance=bot).exists(), model
     assert not ProcrastinateJob.objects.filter(task_name="use_language").exists()
-    assert list(media.iterdir()) == []
+    assert list(storage.iterdir()) == []
 
 
-def test_nothing_of_anybody_else_goes(bot: Instance, media: Path) -> None:
+def test_nothing_of_anybody_else_goes(bot: Instance, storage: Path) -> None:
     other = make_instance()
     theirs = [make_memory(other, owner=ALICE), make_memory(bot, owner="bob"), make_memory(bot)]
     alices, bobs = make_conversation(bot, "Hi", userId=ALICE), make_conversation(bot, "Ho", userId="bob")
@@ -207,8 +201,8 @@ def test_a_memory_that_was_once_hers_does_not_name_her_any_more(bot: Instance) -
     assert not Chunk.objects.filter(instance=bot, who=ALICE).exists()
 
 
-def test_all_or_nothing(bot: Instance, media: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(bot, media)
+def test_all_or_nothing(bot: Instance, storage: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(bot, storage)
 
     def fail(*args: object, **detail: object) -> None:
         raise RuntimeError("no space left")
@@ -219,7 +213,7 @@ def test_all_or_nothing(bot: Instance, media: Path, monkeypatch: pytest.MonkeyPa
         with pytest.raises(RuntimeError):
             forget(scope_of(bot), ALICE)
     assert preview(scope_of(bot), ALICE) == before
-    assert (media / "file").exists()
+    assert (storage / "file").exists()
 
 
 def test_another_number_than_expected_forgets_nothing(bot: Instance) -> None:

@@ -2,8 +2,6 @@
 
 from datetime import timedelta
 from io import BytesIO
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -144,8 +142,8 @@ def files_of(scope: Scope, memory: Memory) -> list[str]:
     return [attachment.name for attachment in attachments_of(scope, memory)]
 
 
-def test_files_come_along_as_far_as_there_is_room(bot: Instance, scope: Scope, settings: Any, tmp_path: Path) -> None:
-    settings.MEDIA_ROOT = tmp_path
+@pytest.mark.usefixtures("storage")
+def test_files_come_along_as_far_as_there_is_room(bot: Instance, scope: Scope) -> None:
     kept, other, waiting = make_memory(bot, "Tea"), make_memory(bot, "Tee"), make_waiting(bot, "Thé")
     for memory, names in ((kept, "a"), (other, "bc"), (waiting, "d")):
         for name in names:
@@ -163,8 +161,8 @@ def test_files_come_along_as_far_as_there_is_room(bot: Instance, scope: Scope, s
     assert files_of(scope, another) == [f"{n}" for n in range(MOST - 4, MOST)]
 
 
-def test_no_file_of_what_waited_is_lost(bot: Instance, scope: Scope, settings: Any, tmp_path: Path) -> None:
-    settings.MEDIA_ROOT = tmp_path
+@pytest.mark.usefixtures("storage")
+def test_no_file_of_what_waited_is_lost(bot: Instance, scope: Scope) -> None:
     kept, waiting = make_memory(bot, "Tea"), make_waiting(bot, "Tee")
     names = [f"{n}" for n in range(MOST + 2)]
     for memory, theirs in ((kept, names[:-4]), (waiting, names[-4:])):

@@ -34,7 +34,7 @@ from memories.transfer.uploads import keep_upload
 from memoryconsole.inputs import read
 from tests.factories import make_conversation, make_instance, make_memories, make_memory, scope_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("storage")]
 
 MARK = "qzvxkwb"
 ALICE = f"alice-{MARK}"
@@ -70,12 +70,6 @@ def places(mark: str = MARK) -> list[str]:
     return sorted(found + [str(path) for path in files if mark in path.name or mark.encode() in path.read_bytes()])
 
 
-@pytest.fixture(autouse=True)
-def media(tmp_path: Path, settings: Any) -> Path:
-    settings.MEDIA_ROOT = tmp_path
-    return tmp_path
-
-
 @pytest.fixture
 def bot() -> Instance:
     neighbour = make_instance()
@@ -85,7 +79,7 @@ def bot() -> Instance:
 
 
 @pytest.fixture
-def memory(bot: Instance, media: Path) -> Memory:
+def memory(bot: Instance, storage: Path) -> Memory:
     """A memory that contains the word in every possible place, and others that do not."""
     scope = scope_of(bot)
     make_memories(bot, 3)
@@ -105,7 +99,7 @@ def memory(bot: Instance, media: Path) -> Memory:
     second = save(scope, read(MemoryDraft, {**fields, "dedupe": "create", "supersedeReason": MARK})).memory
     change(scope, first.id, MemoryChanges(expires_at=timezone.now() + timedelta(days=1)))
     for number, each in enumerate((first, second)):
-        (media / f"{number}").write_text(f"A file about {MARK}")
+        (storage / f"{number}").write_text(f"A file about {MARK}")
         Attachment.objects.create(
             instance=bot, memory_id=each.id, name=f"{MARK}.txt", content_type="text/plain", size=1, sha256=b"",
             path=str(number), created_at=timezone.now(),
@@ -190,14 +184,14 @@ def test_free_texts_leave_no_samples_in_the_statistics(bot: Instance, memory: Me
     assert [place for place in found if place.endswith(texts)] == []
 
 
-def test_the_scan_finds_what_is_there(media: Path) -> None:
+def test_the_scan_finds_what_is_there(storage: Path) -> None:
     assert places() == []
-    (media / "deep").mkdir()
-    (media / "deep" / "file").write_bytes(b"\x00" + MARK.encode())
+    (storage / "deep").mkdir()
+    (storage / "deep" / "file").write_bytes(b"\x00" + MARK.encode())
     with connection.cursor() as cursor:
         cursor.execute("CREATE TABLE hiding (a bytea, b jsonb, c text[], d tsvector)")
         cursor.execute("INSERT INTO hiding (a) VALUES (%s)", [MARK.encode()])
-    assert places() == [f"{media}/deep/file", "public.hiding.a"]
+    assert places() == [f"{storage}/deep/file", "public.hiding.a"]
     for column, value in {"b": f'{{"x": ["{MARK}"]}}', "c": f"{{{MARK}}}", "d": f"'{MARK}':1"}.items():
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM hiding")

@@ -7,7 +7,6 @@ import io
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -414,6 +413,6 @@ class Remembering(RuleBasedStateMachine):
             assert find_own_or_shared(scope, memory.id)[1].slug == memory.place
 
 
-def test_nothing_is_lost_left_or_leaked(settings: Any, tmp_path: Path) -> None:
-    settings.MEDIA_ROOT = tmp_path
+@pytest.mark.usefixtures("storage")
+def test_nothing_is_lost_left_or_leaked() -> None:
     run_state_machine_as_test(Remembering, settings=BOUNDS)
