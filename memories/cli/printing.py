@@ -31,6 +31,14 @@ COLOURS = {
     Category.RELATIONSHIP: "green",
     Category.DECISION: "blue",
 }
+# How something was found.
+MODES = {
+    "hybrid": "by words and meaning",
+    "keyword": "by words",
+    "vector": "by meaning",
+    "recency": "the newest",
+    "off": "switched off",
+}
 TEXT = "Memory, creation time (UTC) and id"
 # The width of the table without the text of a memory.
 OTHER_COLUMNS = 26

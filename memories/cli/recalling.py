@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from memories.cli.printing import aligned, console, rendered_text, table_of
+from memories.cli.printing import MODES, aligned, console, rendered_text, table_of
 from memories.models import Memory
 from memories.recall.account import Numbers, numbers_of
 from memories.recall.golden import Answer, Variant
@@ -23,12 +23,6 @@ COLOURS = {
     Role.CONTEXT: "cyan",
     Role.REFERENCE: "green",
     Role.HISTORICAL: "white",
-}
-MODES = {
-    "hybrid": "by words and meaning",
-    "keyword": "by words",
-    "recency": "the newest",
-    "off": "switched off",
 }
 
 # The options for settings of a recall. `RecallSettings` validates the values.

@@ -272,9 +272,6 @@ class Command(ConsoleCommand):
             self.stdout.write(printing.plain_list(memories))
 
 
-MODES = {"hybrid": "by words and meaning", "keyword": "by words", "vector": "by meaning"}
-
-
 def _about_search(scope: Scope, found: Results, how: Searching) -> list[str]:
     """How many hits, how they were found, and why the search was not as asked."""
     instance = scope.instance.slug
@@ -283,7 +280,7 @@ def _about_search(scope: Scope, found: Results, how: Searching) -> list[str]:
         total = counted(found.total, "memory", "memories")
         shown = how.offset + len(found.hits)
         more = f" More: --offset {shown}" if found.hits and shown < found.total else ""
-        lines.append(f"{len(found.hits)} of {total} in {instance}, {MODES[found.mode]} ({found.mode}).{more}")
+        lines.append(f"{len(found.hits)} of {total} in {instance}, {printing.MODES[found.mode]} ({found.mode}).{more}")
     else:
-        lines.append(f"Nothing in {instance} matches, {MODES[found.mode]} ({found.mode}).")
+        lines.append(f"Nothing in {instance} matches, {printing.MODES[found.mode]} ({found.mode}).")
     return [*lines, found.reason] if found.reason else lines
