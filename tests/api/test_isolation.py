@@ -50,23 +50,23 @@ def test_works(call: Call, world: World) -> None:
 
 
 @EACH
-def test_stranger_with_a_key_gets_404_and_changes_nothing(call: Call, world: World, foreign: World) -> None:
+def test_stranger_with_a_key_gets_404_and_changes_nothing(call: Call, world: World, sales: Instance) -> None:
     before = state()
-    answer = send(Caller(make_key(foreign.instance)), call, world)
+    answer = send(Caller(make_key(sales)), call, world)
     assert answer.error == (404, "not_found")
     assert answer.json["detail"] == "Not found."
     assert state() == before
 
 
 @EACH
-def test_stranger_with_a_session_gets_404(call: Call, world: World, foreign: World) -> None:
-    answer = send(signed_in(make_user("eve", foreign.instance)), call, world)
+def test_stranger_with_a_session_gets_404(call: Call, world: World, sales: Instance) -> None:
+    answer = send(signed_in(make_user("eve", sales)), call, world)
     assert answer.error == (404, "not_found")
 
 
 @EACH
-def test_absent_malformed_and_foreign_instances_are_the_same(call: Call, world: World, foreign: World) -> None:
-    caller = Caller(make_key(foreign.instance))
+def test_absent_malformed_and_foreign_instances_are_the_same(call: Call, world: World, sales: Instance) -> None:
+    caller = Caller(make_key(sales))
     foreign_answer = send(caller, call, world)
     for slug in ["no-such-bot", "Not A Slug", "%00", "..", "support-bot%0A", "🐘", "x" * 300]:
         path = call.path.replace("{slug}", slug)
@@ -168,12 +168,12 @@ def test_session_with_csrf_token_works(call: Call, world: World) -> None:
 
 
 @EACH
-def test_member_works(call: Call, world: World, foreign: World) -> None:
+def test_member_works(call: Call, world: World, sales: Instance) -> None:
     answer = send(signed_in(make_user("bob", world.instance)), call, world)
     assert answer.status == (403 if call.for_superadmins else call.status)
 
 
-def test_list_of_instances_is_the_callers_own(world: World, foreign: World) -> None:
+def test_list_of_instances_is_the_callers_own(world: World, sales: Instance) -> None:
     for caller in (Caller(make_key(world.instance)), signed_in(make_user("bob", world.instance))):
         answer = caller.get("/api/v1/instances")
         assert [instance["slug"] for instance in answer.json["instances"]] == ["support-bot"]
