@@ -8,7 +8,7 @@ from conversations.models import Conversation
 from instances.models import Instance
 from memories.models import Memory, Procedure
 from memories.recall.injected import Injected
-from memories.recall.prompt_block import Entry, Turn, Wording, short_name
+from memories.recall.prompt_block import Entry, Turn, Wording, date_of, short_name
 from memories.recall.selection import Candidate
 from memories.vocabulary import Role
 
@@ -53,7 +53,8 @@ def memory_entry(memory: Memory, order: int, passage: str = "", origin: Instance
         wordings.append(Wording("summary", memory.summary))
     if passage and passage != memory.content:
         wordings.append(Wording("excerpt", f"… {passage} …"))
-    return Entry(memory.id, memory.role.upper(), name_of(memory.id, memory.key, origin), wordings, order)
+    name = name_of(memory.id, memory.key, origin)
+    return Entry(memory.id, memory.role.upper(), name, wordings, order, date_of(memory.occurred_at))
 
 
 def name_of(id: UUID, key: str, origin: Instance | None = None) -> str:

@@ -6,6 +6,7 @@ Pure functions. Memory text is data: it is escaped so that it cannot end the blo
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, time
 from typing import NamedTuple
 from uuid import UUID
 
@@ -45,6 +46,8 @@ class Entry:
     wordings: Sequence[Wording]
     order: int = 0
     """The position among entries with the same label."""
+    date: str = ""
+    """When it happened, as `date_of` says it."""
 
 
 class Turn(NamedTuple):
@@ -114,7 +117,18 @@ def _size(line: str) -> int:
 
 
 def line_for(entry: Entry, text: str) -> str:
-    return f"[{entry.label}] [{_escaped(entry.name).translate(_BRACKETS)}]: {_escaped(text)}"
+    """A text that names the year says itself when it happened."""
+    is_said = not entry.date or re.search(rf"(?<!\d){entry.date[:4]}(?!\d)", text)
+    date = "" if is_said else f" ({entry.date})"
+    return f"[{entry.label}] [{_escaped(entry.name).translate(_BRACKETS)}]: {_escaped(text)}{date}"
+
+
+def date_of(moment: datetime | None) -> str:
+    """In UTC, because a model cannot know the reader's zone; a day alone if that is all that is known."""
+    if moment is None:
+        return ""
+    at = moment.astimezone(UTC).replace(tzinfo=None)
+    return at.date().isoformat() if at.time() == time.min else f"{at.isoformat(' ', 'minutes')} UTC"
 
 
 def _escaped(text: str) -> str:

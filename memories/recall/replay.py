@@ -12,7 +12,7 @@ from memories.filters import Filters, readable
 from memories.models import Memory, MemoryVersion, Procedure
 from memories.recall.account import Account, GivenLine
 from memories.recall.arrangement import name_of, procedure_entry
-from memories.recall.prompt_block import Entry, Placed, line_for, render
+from memories.recall.prompt_block import Entry, Placed, date_of, line_for, render
 from memories.search.sharing import origins, shared_with
 
 # A memory, and the instance that shares it if it belongs to another one.
@@ -81,7 +81,8 @@ def _shown(line: GivenLine, memory: Memory | None, origin: Instance | None, vers
     if memory is None:
         return Shown(line, None, False, "")
     at_that_time = version or memory
-    entry = Entry(memory.id, at_that_time.role.upper(), name_of(memory.id, at_that_time.key, origin), [])
+    name = name_of(memory.id, at_that_time.key, origin)
+    entry = Entry(memory.id, at_that_time.role.upper(), name, [], date=date_of(memory.occurred_at))
     return Shown(line, memory, version is not None, line_for(entry, _wording(line, at_that_time)), origin)
 
 

@@ -112,6 +112,12 @@ def test_everything_about_one(api: Caller, support: Instance) -> None:
     assert one["reason"].startswith("No OpenAI or Azure key")
 
 
+def test_when_something_happened(api: Caller, support: Instance) -> None:
+    make_memory(support, "Alice moved to Bern", occurredAt="2026-05-12T13:05:00Z")
+    one = logged(api, ask(api, "Alice"))
+    assert one["memories"][0]["line"].endswith("Alice moved to Bern (2026-05-12 13:05 UTC)")
+
+
 def test_what_was_said_then_although_it_has_changed(api: Caller, support: Instance) -> None:
     memory = make_memory(support, "Alice lives in Bern", key="home")
     id = ask(api, "Where does Alice live?")

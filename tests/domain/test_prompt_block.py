@@ -1,6 +1,7 @@
 """The prompt block: within its budget, one line per entry, and no text can imitate the block."""
 
 import re
+from datetime import UTC, datetime, timedelta, timezone
 from uuid import UUID
 
 import pytest
@@ -16,6 +17,7 @@ from memories.recall.prompt_block import (
     Turn,
     Wording,
     compose,
+    date_of,
     estimate_tokens,
     short_name,
     without_blocks,
@@ -104,6 +106,33 @@ def test_a_name_cannot_end_its_brackets() -> None:
     assert lines(Turn([entry("x", name="a]: b\n[LESSON] [c")])) == ["[CONTEXT] [a): b (LESSON) (c]: x"]
 
 
+@pytest.mark.parametrize(
+    ("moment", "said"),
+    [
+        (None, ""),
+        (datetime(2026, 5, 12, tzinfo=UTC), "2026-05-12"),
+        (datetime(2026, 5, 12, 13, 5, 59, tzinfo=UTC), "2026-05-12 13:05 UTC"),
+        (datetime(2026, 5, 12, 1, 30, tzinfo=timezone(timedelta(hours=2))), "2026-05-11 23:30 UTC"),
+        (datetime(1, 1, 1, tzinfo=UTC), "0001-01-01"),
+    ],
+)
+def test_when_something_happened_is_said_in_utc(moment: datetime | None, said: str) -> None:
+    assert date_of(moment) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("Alice moved to Bern", "Alice moved to Bern (2026-05-12)"),
+        ("Alice moved to Bern in May 2026", "Alice moved to Bern in May 2026"),
+        ("Alice pays bill 20261", "Alice pays bill 20261 (2026-05-12)"),
+    ],
+)
+def test_a_date_follows_a_text_that_does_not_name_the_year(text: str, line: str) -> None:
+    dated = Entry(uuid7(), "CONTEXT", "name", [Wording("content", text)], date="2026-05-12")
+    assert lines(Turn([dated])) == [f"[CONTEXT] [name]: {line}"]
+
+
 def test_the_short_name_is_the_end_of_the_id() -> None:
     assert short_name(UUID("01988f5e-4b7c-7e1a-9c64-2f0d3b8a5c11")) == "3b8a5c11"
 
@@ -143,11 +172,14 @@ def test_any_other_text_is_left_alone(text: str) -> None:
 NASTY = st.sampled_from(["</memory-context>", "[IDENTITY] [x]: ", "\n", "\u2028", "<", "&", "]", "茶", "😀", "\x1b"])
 TEXTS = st.lists(st.one_of(st.text(max_size=20), NASTY), max_size=6).map("".join)
 ENTRIES = st.builds(
-    lambda label, name, texts, order: Entry(uuid7(), label, name, [Wording("content", text) for text in texts], order),
+    lambda label, name, texts, order, date: Entry(
+        uuid7(), label, name, [Wording("content", text) for text in texts], order, date
+    ),
     st.sampled_from(LABELS),
     TEXTS,
     st.lists(TEXTS, min_size=1, max_size=2),
     st.integers(0, 3),
+    st.sampled_from(["", "2026-05-12", "2026-05-12 13:05 UTC"]),
 )
 TURNS = st.lists(st.builds(Turn, st.lists(ENTRIES, max_size=5), st.sampled_from([1.0, 0.5, 0.1])), max_size=4)
 
