@@ -23,6 +23,7 @@ from memories.models import AuditEntry
 from memories.traces import count_mentions, count_owned, refresh_statistics
 from memoryconsole.errors import Conflict, NotAllowed
 from memoryconsole.inputs import Input, Text
+from memoryconsole.turns import wait_for_turn
 
 FORGOTTEN = "forgotten"
 
@@ -74,6 +75,8 @@ def forget(scope: Scope, owner: str, *, expected: dict[str, int] | None = None) 
     scope.require_write()
     require_reach(scope)
     with transaction.atomic():
+        # After the batch that is being imported: what it brings is deleted too, and the next one is told.
+        wait_for_turn(f"import {scope.instance.id}")
         conversations, memories = _rows_of(scope, owner, lock=True)
         counts = _counts(scope, owner, conversations, memories)
         _check(counts, expected or {})
@@ -93,6 +96,12 @@ def forgotten_at(scope: Scope, owner: str) -> datetime | None:
     rows = AuditEntry.objects.filter(instance=scope.instance, action=FORGOTTEN)
     last = rows.filter(detail__owner=fingerprint(scope, owner)).order_by("-id").first()
     return last.created_at if last else None
+
+
+def forgotten_since(scope: Scope, moment: datetime) -> frozenset[str]:
+    """The fingerprints of everybody who was forgotten since then."""
+    rows = AuditEntry.objects.filter(instance=scope.instance, action=FORGOTTEN, created_at__gte=moment)
+    return frozenset(rows.values_list("detail__owner", flat=True))
 
 
 def fingerprint(scope: Scope, owner: str) -> str:

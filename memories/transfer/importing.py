@@ -62,8 +62,8 @@ def import_file(
 
     Without a `format` it is detected, from the content and the file's `name`.
     `progress` is called with the report and the position, in the transaction that stores the rows it counts. `started`
-    marks what this import has stored. To continue after a crash, pass the same `started`, and the last report as
-    `so_far`.
+    is when the file was handed in, and marks what this import has stored. To continue after a crash, pass the same
+    `started`, and the last report as `so_far`.
     """
     scope.require_write()
     started = started or timezone.now()

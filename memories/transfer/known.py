@@ -1,4 +1,4 @@
-"""Which memories of a file an instance has already."""
+"""Which memories of a file an instance has already, or must not have again."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -8,6 +8,7 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.access import Scope
+from memories.forgetting import fingerprint, forgotten_since
 from memories.transfer.candidates import Candidate
 from memories.transfer.report import Report
 from memories.vocabulary import Status
@@ -43,7 +44,7 @@ CROSS JOIN LATERAL (
 
 
 class Known:
-    """The ids, keys and texts of a batch that the instance has already."""
+    """The ids, keys and texts of a batch that the instance has already, and owners forgotten meanwhile."""
 
     def __init__(self, scope: Scope, candidates: Sequence[Candidate], started: datetime) -> None:
         parameters: dict[str, Any] = {
@@ -62,6 +63,9 @@ class Known:
         found = [((bytes(hash), owner), is_ours) for hash, owner, is_ours in select(KNOWN_TEXTS, parameters)]
         self.texts = {text for text, _ in found}
         self.earlier_texts = {text for text, is_from_this_file in found if not is_from_this_file}
+        forgotten = forgotten_since(scope, started)
+        owners = {each.memory.owner for each in candidates} if forgotten else ()
+        self.forgotten = {owner for owner in owners if fingerprint(scope, owner) in forgotten}
 
 
 def select(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
@@ -75,7 +79,9 @@ def new_among(candidates: Sequence[Candidate], known: Known, report: Report) -> 
     for each in candidates:
         holder = known.keys.get(each.key) if each.memory.key and each.memory.status == Status.ACTIVE else None
         texts = known.earlier_texts if each.has_own_id else known.texts
-        if each.memory.id in known.ids or holder == each.text[0]:
+        if each.memory.owner in known.forgotten:
+            report.add_problem(each.line, {"owner": ["This person was forgotten after the file was handed in."]})
+        elif each.memory.id in known.ids or holder == each.text[0]:
             report.existing += 1
         elif holder is not None:
             report.add_problem(each.line, {"key": ["Another memory has this key, and says something else."]})

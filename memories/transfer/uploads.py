@@ -59,6 +59,7 @@ def keep_upload(
     With `may_confirm`, the file is kept after a dry run, for `confirm`.
     """
     scope.require_write()
+    started = timezone.now()
     path = _saved(f"{FOLDER}/{scope.instance.id}/{uuid7()}", stream)
     payload = {
         "path": path,
@@ -66,7 +67,7 @@ def keep_upload(
         "format": format or "",
         "dryRun": dry_run,
         "mayConfirm": may_confirm,
-        "started": when(timezone.now()),
+        "started": when(started),
     }
     return Job.objects.create(
         instance=scope.instance,
@@ -116,8 +117,7 @@ def confirm(scope: Scope, raw_id: object) -> Job:
         job = find_among(_imports(scope).select_for_update(), raw_id, NO_IMPORT)
         if job.state != Job.State.DONE or not job.payload.get("dryRun") or not job.payload.get("path"):
             raise Conflict("This import is going on, is done, or its file is gone. Upload the file again.")
-        job.payload = {name: value for name, value in job.payload.items() if name != "report"}
-        job.payload |= {"dryRun": False, "started": when(timezone.now())}
+        job.payload = {name: value for name, value in job.payload.items() if name != "report"} | {"dryRun": False}
         _imports(scope).filter(id=job.id).update(payload=job.payload, state=Job.State.QUEUED, **NOT_BEGUN)
         if job.total > AT_ONCE:
             _queue(scope, job)

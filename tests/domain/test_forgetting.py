@@ -1,5 +1,6 @@
 """Forgetting a person: everything of theirs is deleted, and nothing of others."""
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,11 @@ from memories.recall.recalling import RecallRequest, recall
 from memories.recall.replay import replay
 from memories.store import change
 from memories.traces import count_mentions, count_owned
+from memories.transfer import importing
+from memories.transfer.report import Report
+from memories.transfer.uploads import confirm, keep_upload, start
 from memoryconsole.errors import Conflict, NotAllowed
+from tests.domain.transferring import counts, import_text, lines
 from tests.factories import make_conversation, make_instance, make_memory, make_user, scope_of
 
 pytestmark = pytest.mark.django_db
@@ -171,6 +176,34 @@ def test_again_is_no_mistake(bot: Instance) -> None:
     forget(scope_of(bot), ALICE)
     assert forget(scope_of(bot), ALICE).counts == NOTHING
     assert AuditEntry.objects.filter(action="forgotten").count() == 1
+
+
+def test_a_file_from_before_does_not_bring_her_back(bot: Instance, storage: Path) -> None:
+    make_memory(bot, owner=ALICE)
+    scope, file = scope_of(bot), lines({"content": "Alice likes tea", "owner": ALICE}, {"content": "Tea is hot"})
+    upload = keep_upload(scope, io.BytesIO(file.encode()), name="x", format=None, dry_run=True, may_confirm=True)
+    job = start(scope, upload)
+    assert job.payload["report"]["created"] == 2
+    forget(scope, ALICE)
+    report = confirm(scope, job.id).payload["report"]
+    assert report["created"] == 1
+    assert report["problems"] == [
+        {"line": 1, "errors": {"owner": ["This person was forgotten after the file was handed in."]}}
+    ]
+    assert list(Memory.objects.values_list("content", flat=True)) == ["Tea is hot"]
+    assert counts(import_text(bot, file)) == {"rows": 2, "created": 1, "existing": 1}, "a file from after it may"
+
+
+def test_nor_does_an_import_that_is_going_on(bot: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "BATCH", 1)
+    file = lines({"content": "Alice likes tea", "owner": ALICE}, {"content": "Alice is here", "owner": ALICE})
+
+    def forget_at_once(report: Report, position: int) -> None:
+        if report.rows == 1:
+            forget(scope_of(bot), ALICE)
+
+    assert counts(import_text(bot, file, progress=forget_at_once)) == {"rows": 2, "created": 1, "invalid": 1}
+    assert not Memory.objects.exists()
 
 
 def test_others_who_mention_her_are_counted_not_removed(bot: Instance) -> None:
