@@ -44,6 +44,12 @@ addEventListener("pageshow", () => {
   showSending(false);
 });
 
+// A page that the browser has kept for the back button may be of somebody who has signed out since.
+addEventListener("pageshow", async ({ persisted }) => {
+  const answer = persisted && (await fetch(location.href, { redirect: "manual" }).catch(() => null));
+  if (answer?.type === "opaqueredirect") location.reload();
+});
+
 // After going back the picker shows the page's own instance, not the one that was picked on it.
 addEventListener("pageshow", () => document.querySelector(".picker")?.reset());
 
