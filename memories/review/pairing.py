@@ -53,14 +53,19 @@ FROM own CROSS JOIN LATERAL (
 WHERE near.cosine >= %(threshold)s
 """
 
-# The state is not updated on conflict: dismissed pairs stay dismissed.
+# Locks the memories, so that none of them is deleted before its pair is stored, in the order of their ids, as whoever
+# deletes several does. The state is not updated on conflict: dismissed pairs stay dismissed.
 STORE = """
+WITH there AS MATERIALIZED (
+    SELECT id FROM memories_memory
+    WHERE instance_id = %(instance)s AND id = ANY(%(first)s::uuid[] || %(second)s::uuid[]) ORDER BY id FOR KEY SHARE
+)
 INSERT INTO memories_duplicatepair (instance_id, id, first_id, second_id, cosine, kind, state, found_at)
 SELECT %(instance)s, gen_random_uuid(), pair.first, pair.second, pair.cosine, pair.kind, 'open', %(found_at)s
 FROM unnest(%(first)s::uuid[], %(second)s::uuid[], %(cosine)s::float8[], %(kind)s::text[])
      AS pair (first, second, cosine, kind)
-JOIN memories_memory a ON a.instance_id = %(instance)s AND a.id = pair.first
-JOIN memories_memory b ON b.instance_id = %(instance)s AND b.id = pair.second
+JOIN there a ON a.id = pair.first
+JOIN there b ON b.id = pair.second
 ORDER BY pair.first, pair.second
 ON CONFLICT (instance_id, first_id, second_id)
 DO UPDATE SET cosine = excluded.cosine, kind = excluded.kind, found_at = excluded.found_at

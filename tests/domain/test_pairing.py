@@ -18,6 +18,7 @@ from memories.models import DuplicatePair, Job, Memory
 from memories.review import pairing
 from memories.review.pairing import ask_for_pairs, remember_both
 from memories.store import change
+from tests.domain.looking import while_writing
 from tests.factories import make_instance, make_memory, make_waiting, scope_of
 
 pytestmark = pytest.mark.django_db
@@ -156,6 +157,19 @@ def test_pairs_go_with_their_memories(bot: Instance, scope: Scope) -> None:
     assert DuplicatePair.objects.count() == 3
     delete_memory(scope, memories[0].id)
     assert DuplicatePair.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_memory_that_is_deleted_meanwhile_is_in_no_pair(bot: Instance) -> None:
+    scope = scope_of(bot)
+    memories = [make_memory(bot, f"Refunds need the approval of a manager {n}") for n in ("", "now", "today")]
+    embed_pending(scope)
+    job = ask_for_pairs(scope, threshold=THRESHOLD)
+    while_writing(lambda: delete_memory(scope, memories[1].id), pairing.run_pairing, scope, str(job.id))
+    job.refresh_from_db()
+    assert (job.state, job.result) == ("done", {"duplicates": 1, "conflicts": 0})
+    pair = DuplicatePair.objects.get()
+    assert (pair.first_id, pair.second_id) == (memories[0].id, memories[2].id)
 
 
 def test_without_vectors_nothing_is_compared(bot: Instance, scope: Scope) -> None:
