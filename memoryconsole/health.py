@@ -36,7 +36,10 @@ def connection_problem() -> str | None:
     """Why a new connection fails, or None. The pool would only say that it timed out."""
     try:
         psycopg.connect(**connection.get_connection_params()).close()
-    except (psycopg.Error, CommandError) as error:
+    except CommandError as error:
+        # Of the embedded server: its own last words come in the lines after the first.
+        return str(error)
+    except psycopg.Error as error:
         return _first_line(error)
     return None
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import discard
 from tests.environment import ROOT
-from tests.start.console import manage
+from tests.start.console import manage, unused_port
 
 NO_UNICODE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
@@ -30,6 +30,17 @@ def test_a_data_directory_the_locale_cannot_spell_is_used_like_any_other(data_di
         assert "Traceback" not in examined.stderr
     finally:
         discard(place)
+
+
+def test_why_postgresql_does_not_start_is_said_in_its_own_words(data_dir):
+    assert manage("pg", "psql", "-c", "SELECT 1", data_dir=data_dir).returncode == 0
+    (data_dir / "postgres" / "data" / "postgresql.conf").write_text("no_such_setting = 1\n")
+    started = manage("up", "--port", str(unused_port()), data_dir=data_dir)
+    assert started.returncode == 1
+    assert 'unrecognized configuration parameter "no_such_setting"' in started.stderr
+    examined = manage("doctor", data_dir=data_dir)
+    assert "✗ database: The database cannot be reached.\n    PostgreSQL did not start; " in examined.stdout
+    assert 'unrecognized configuration parameter "no_such_setting"' in examined.stdout
 
 
 def test_doctor_may_be_cut_short(data_dir):

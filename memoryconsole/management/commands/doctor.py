@@ -1,5 +1,6 @@
 import sys
 from dataclasses import asdict
+from textwrap import indent
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -32,4 +33,4 @@ class Command(ConsoleCommand):
     def tell(self, finding: Finding) -> None:
         self.stdout.write(f"{SIGNS[finding.level]} {finding.check}: {finding.message}")
         if finding.advice:
-            self.stdout.write(f"    {finding.advice}")
+            self.stdout.write(indent(finding.advice, "    "))
