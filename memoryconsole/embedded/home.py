@@ -10,6 +10,8 @@ import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,18 +69,25 @@ def read_path(file: Path) -> str:
 
 def open_home(data_dir: Path) -> Home:
     place = data_dir / "postgres"
-    try:
+    with kept_in(data_dir):
         data_dir.mkdir(parents=True, exist_ok=True)
         if not place.exists():
             _make(place)
         home = place.resolve(strict=True)
         account = owner_of(home / "data") if (home / "data").exists() else unprivileged()
+    return Home(home, account)
+
+
+@contextmanager
+def kept_in(data_dir: Path) -> Iterator[None]:
+    """Say in one line why the directory cannot be used, if it cannot."""
+    try:
+        yield
     except OSError as error:
         raise EmbeddedPostgresError(
             f"The database cannot be kept in {data_dir}: {error.strerror}. "
             "Make the directory writable, or point DATA_DIR somewhere else."
         ) from error
-    return Home(home, account)
 
 
 def make_socket_directory(home: Home) -> None:

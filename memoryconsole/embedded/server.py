@@ -14,7 +14,7 @@ from psycopg.pq import PGconn, Ping
 from memoryconsole.embedded import locks
 from memoryconsole.embedded.cluster import START_SECONDS, Cluster
 from memoryconsole.embedded.errors import EmbeddedPostgresError
-from memoryconsole.embedded.home import Home, open_home
+from memoryconsole.embedded.home import Home, kept_in, open_home
 
 DATABASE = "memoryconsole"
 USER = "postgres"
@@ -59,7 +59,7 @@ class Server:
         member = self._member
         if member and member.pid == os.getpid():
             return member.address
-        with self._thread_lock:
+        with self._thread_lock, kept_in(self.data_dir):
             return self._join().address
 
     def has_died(self) -> bool:
@@ -71,7 +71,7 @@ class Server:
         home = self._member.home if self._member else open_home(self.data_dir)
         if reachable(home):
             return False
-        with locks.exclusive(home.lock):
+        with kept_in(self.data_dir), locks.exclusive(home.lock):
             if reachable(home):
                 return False
             self._bring_up(home)

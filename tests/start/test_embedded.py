@@ -252,6 +252,20 @@ def test_an_unusable_data_directory_is_named(tmp_path):
         Server(tmp_path / "file" / "data").ensure_running()
 
 
+@pytest.mark.parametrize(("name", "use"), [("users", Server.ensure_running), ("lock", Server.revive)])
+def test_a_data_directory_that_became_unusable_is_named_too(data_dir, name, use):
+    """As on a disk that was mounted again for reading only. A directory in the place of a file stops root as well."""
+    server = Server(data_dir, durable=False)
+    server.ensure_running()
+    server.leave()
+    file = data_dir / "postgres" / name
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(EmbeddedPostgresError, match=r"cannot be kept in .*DATA_DIR"):
+        use(server)
+    file.rmdir()
+
+
 def test_a_link_to_a_missing_cluster_is_not_an_invitation_to_start_empty(tmp_path):
     (tmp_path / "postgres").symlink_to(tmp_path / "gone")
     with pytest.raises(EmbeddedPostgresError, match="missing"):
