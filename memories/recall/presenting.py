@@ -116,7 +116,8 @@ class LoggedJson(TypedDict):
 
 
 class ShownJson(PlacedJson):
-    """`memory` is null if it was deleted, has expired or is not visible to you; `line` is its line in the block."""
+    """`memory` is null if it was deleted, has expired or is not visible to you; `line` is its line in the block, null
+    also if another instance shares the memory and has changed it since."""
 
     id: Id
     memory: MemoryJson | None

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from django.db.models import Q
+
 from accounts.access import Scope
 from instances.models import Instance
 from memories.audit import note_private_reads
@@ -22,7 +24,8 @@ NOT_FOUND: MemoryAndOrigin = (None, None)
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A memory of a past block; None if it was deleted since or the reader may not see it."""
+    """A memory of a past block; None if it was deleted since or the reader may not see it. Without a text, what it said
+    then cannot be shown."""
 
     line: GivenLine
     memory: Memory | None
@@ -46,11 +49,11 @@ def replay(scope: Scope, account: Account) -> Replay:
     note_private_reads(scope, own.values())
     shared = shared_among(scope, [id for id in ids if id not in own])
     memories: dict[UUID, MemoryAndOrigin] = {**{id: (memory, None) for id, memory in own.items()}, **shared}
-    versions = _versions_at(scope, list(own), account.at)
+    versions = _versions_at([memory for memory, _ in memories.values() if memory], account.at)
     shown = [
         _shown(line, *memories.get(line.memory_id, NOT_FOUND), versions.get(line.memory_id)) for line in account.given
     ]
-    lines = {one.line.memory_id: Placed(one.text, one.line.form) for one in shown if one.memory}
+    lines = {one.line.memory_id: Placed(one.text, one.line.form) for one in shown if one.text}
     procedures = _procedures(scope, account)
     is_complete = len(lines) == len(shown) and len(procedures) == len(account.procedures) and not account.has_summary
     return Replay(render(lines | procedures).text, shown, is_complete)
@@ -71,15 +74,21 @@ def _procedures(scope: Scope, account: Account) -> dict[UUID, Placed]:
     return {entry.id: Placed(line_for(entry, entry.wordings[0].text), "content") for entry in in_order}
 
 
-def _versions_at(scope: Scope, ids: Sequence[UUID], moment: datetime) -> Mapping[UUID, MemoryVersion]:
+def _versions_at(memories: Sequence[Memory], moment: datetime) -> Mapping[UUID, MemoryVersion]:
     """For each memory that has changed since the moment: the version that was current then."""
-    versions = MemoryVersion.objects.filter(instance=scope.instance, memory_id__in=ids, replaced_at__gt=moment)
-    return {version.memory_id: version for version in versions.order_by("-number")} if ids else {}
+    if not memories:
+        return {}
+    wanted = Q(*(Q(instance=each.instance_id, memory_id=each.id) for each in memories), _connector=Q.OR)
+    rows = MemoryVersion.objects.filter(wanted, replaced_at__gt=moment).order_by("-number")
+    return {version.memory_id: version for version in rows}
 
 
 def _shown(line: GivenLine, memory: Memory | None, origin: Instance | None, version: MemoryVersion | None) -> Shown:
     if memory is None:
         return Shown(line, None, False, "")
+    if origin and version:
+        # What a shared memory said earlier is part of its history, which other instances do not see.
+        return Shown(line, memory, True, "", origin)
     at_that_time = version or memory
     name = name_of(memory.id, at_that_time.key, origin)
     entry = Entry(memory.id, at_that_time.role.upper(), name, [], date=date_of(memory.occurred_at))

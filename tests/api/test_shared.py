@@ -68,3 +68,14 @@ def test_what_is_not_shared_any_more_is_not_shown_in_the_log(caller: Caller, sup
     logged = caller.get(f"{url}?instanceId=sales-bot").json["recall"]
     assert "thirty days" not in str(logged)
     assert caller.get(f"{url}/why?instanceId=sales-bot&memoryId={memory.id}").error == (404, "not_found")
+
+
+def test_what_has_changed_since_is_not_shown_in_the_log_as_what_was_said(caller: Caller, support: Instance) -> None:
+    memory = make_memory(support, "Refunds take thirty days", visibility="team")
+    answer = caller.post("/api/v1/recall", {"instanceId": "sales-bot", "query": "refunds"}).json
+    change(scope_of(support), memory.id, MemoryChanges(content="Refunds take forty days"))
+    logged = caller.get(f"/api/v1/recalls/{answer['recallId']}?instanceId=sales-bot").json["recall"]
+    assert (logged["context"], logged["complete"]) == ("<memory-context>\n</memory-context>", False)
+    (shown,) = logged["memories"]
+    assert (shown["line"], shown["changed"], shown["memory"]["content"]) == (None, True, "Refunds take forty days")
+    assert "thirty days" not in str(logged)
