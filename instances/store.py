@@ -12,7 +12,7 @@ from pydantic import ConfigDict, StringConstraints, field_validator
 from pydantic.alias_generators import to_camel
 
 from accounts.access import Actor, Scope, require_superadmin
-from accounts.events import record_event
+from accounts.events import INSTANCE_DELETED, record_event
 from instances.listing import contents_of
 from instances.models import Embedder, Instance, Organisation, Team, bounds_of
 from memories.deletion import files_of, remove_files
@@ -133,7 +133,7 @@ def delete_instance(scope: Scope) -> dict[str, int]:
             # Memories first: a trigger counts their deletion, in a table that is deleted with the instance.
             cursor.execute("DELETE FROM memories_memory WHERE instance_id = %s", [instance.id])
         Instance.objects.filter(pk=instance.pk).delete()
-        record_event(scope.actor, "instance deleted", instance.slug, **counts)
+        record_event(scope.actor, INSTANCE_DELETED, instance.slug, id=str(instance.id), **counts)
     return counts
 
 

@@ -18,6 +18,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.access import Scope
+from accounts.events import was_deleted
+from instances.models import Instance
 from memories import audit
 from memories.file_types import BYTES, type_of
 from memories.filters import readable
@@ -139,11 +141,18 @@ def delete_attachment(scope: Scope, raw_memory_id: object, raw_id: object) -> No
 
 
 def remove_orphans() -> int:
-    """Delete files that have no row, which a crash may leave behind. Return how many."""
+    """Delete files that have no row, which a crash may leave behind. Return how many.
+
+    Files of an instance that this database has never had stay. They may be those of a database that is still to be
+    restored, or of another one that was used with the same directory.
+    """
     removed = 0
     for folder, names in _folders():
-        instance = parse_id(folder)
-        known = set(Attachment.objects.filter(instance_id=instance).values_list("path", flat=True)) if instance else ()
+        id = parse_id(folder)
+        instance = Instance.objects.filter(id=id).first() if id else None
+        if instance is None and not was_deleted(folder):
+            continue
+        known = set(Attachment.objects.filter(instance=instance).values_list("path", flat=True)) if instance else ()
         for path in (f"{FOLDER}/{folder}/{name}" for name in names):
             if path not in known and default_storage.get_modified_time(path) < timezone.now() - SETTLED:
                 default_storage.delete(path)

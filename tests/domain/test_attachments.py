@@ -18,6 +18,7 @@ from memories.deletion import delete_memory
 from memories.file_types import type_of
 from memories.models import Attachment, AuditEntry, Memory
 from memoryconsole.errors import Invalid, NotAllowed, NotFound, TooLarge
+from memoryconsole.ids import uuid7
 from memoryconsole.streams import LONGEST_NAME, safe_name
 from tests.domain.looking import files
 from tests.factories import make_instance, make_memory, scope_of
@@ -135,13 +136,25 @@ def test_orphans_go(memory: Memory, storage: Path, monkeypatch: pytest.MonkeyPat
     kept = keep(memory)
     lost = storage / "files" / str(memory.instance_id) / "lost"
     lost.write_bytes(b"x")
-    (storage / "files" / "elsewhere").mkdir()
-    (storage / "files" / "elsewhere" / "x").write_bytes(b"x")
     jobs.remove_forgotten_uploads(0)
-    assert len(files(storage)) == 3, "what has just come may still be getting its row"
+    assert len(files(storage)) == 2, "what has just come may still be getting its row"
     monkeypatch.setattr(attachments, "SETTLED", timedelta(0))
     jobs.remove_forgotten_uploads(0)
     assert [path.name for path in files(storage)] == [str(kept.id)]
+
+
+def test_files_of_a_deleted_instance_go_but_not_those_of_another_database(
+    bot: Instance, memory: Memory, storage: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(memory)
+    elsewhere = storage / "files" / str(uuid7()) / "x"
+    elsewhere.parent.mkdir()
+    elsewhere.write_bytes(b"x")
+    delete_instance(Scope(bot, SHELL))
+    assert len(files(storage)) == 2, "as if a crash had come before the files were removed"
+    monkeypatch.setattr(attachments, "SETTLED", timedelta(0))
+    jobs.remove_forgotten_uploads(0)
+    assert files(storage) == [elsewhere]
 
 
 def test_who_may(bot: Instance, memory: Memory) -> None:

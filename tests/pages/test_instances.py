@@ -120,7 +120,7 @@ def test_deleting_takes_the_slug_and_everything(superadmin: Client, support: Ins
     assert not Conversation.objects.exists()
     assert not Message.objects.exists()
     event = AccountEvent.objects.get(action="instance deleted")
-    assert event.detail == {"memories": 3, "conversations": 1}
+    assert event.detail == {"id": str(support.id), "memories": 3, "conversations": 1}
     assert superadmin.post("/instances/support-bot/delete", {"confirm": "support-bot"}).status_code == 404
 
 
