@@ -2,6 +2,7 @@
 
 import sys
 
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -13,10 +14,15 @@ STALE = (
     "The page you sent this from is out of date: somebody has signed in or out since. Nothing was saved. Go back, then "
     "send it again."
 )
+UNKNOWN_HOST = (
+    "This server is not to be reached by this name or address. Whoever runs it can add the name to ALLOWED_HOSTS."
+)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """For a request that Django refuses before any view, for example with an unknown Host or too large a file."""
+    if isinstance(exception, DisallowedHost):
+        return _answer(request, Problem(UNKNOWN_HOST, code="unknown_host"))
     return _answer(request, as_problem(exception) or Unreadable())
 
 
@@ -39,7 +45,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def _answer(request: HttpRequest, problem: Problem) -> HttpResponse:
-    """Without context processors, because they query the database."""
+    """Without context processors, because those query the database and ask for the host."""
     if _is_api(request):
         return JsonResponse(problem_json(problem), status=problem.status)
     return HttpResponse(render_to_string("problem.html", {"problem": problem}), status=problem.status)

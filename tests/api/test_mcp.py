@@ -80,7 +80,7 @@ def test_what_does_not_reach_it_answers_json_too(api, backend):
     """A host of agents shows what it is answered: a page would be shown as its source."""
     assert api.post("/mcp/", {}).error == (404, "not_found")
     api.headers |= {"Host": "evil.example"}
-    assert api.post("/mcp", {}).error == (400, "unreadable")
+    assert api.post("/mcp", {}).error == (400, "unknown_host")
 
 
 def test_the_limit_is_the_one_of_the_api(api, backend, settings, one_minute):
