@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from accounts.access import Actor, actor_of_user
 from accounts.keys import actor_presenting
 from accounts.models import User
+from memoryconsole.api import SEND_KEY
 
 
 class KeyOrSession(BaseAuthentication):
@@ -30,6 +31,8 @@ class KeyOrSession(BaseAuthentication):
         return 'Bearer realm="memory-console"'
 
     def _by_key(self, header: str) -> Actor:
+        if header.partition(" ")[0].lower() != "bearer":
+            raise AuthenticationFailed(SEND_KEY, code="invalid_key")
         actor = actor_presenting(header)
         if actor is None:
             raise AuthenticationFailed("This key is not valid, or was revoked or has expired.", code="invalid_key")

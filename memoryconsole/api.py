@@ -34,6 +34,12 @@ DISK_FULL = "53100"
 READ_ONLY = "25006"
 FOREIGN_KEY_VIOLATION = "23503"
 
+SEND_KEY = "Send an API key, as: Authorization: Bearer mc_…"
+# Instead of what REST framework says, which names what was wrong and not what to do.
+WHAT_TO_SEND: dict[type[exceptions.APIException], str] = {
+    exceptions.NotAuthenticated: SEND_KEY,
+    exceptions.UnsupportedMediaType: "Send the body as JSON, with Content-Type: application/json.",
+}
 STANDBY = "The database takes no changes just now. Try again in a moment."
 NO_ROOM = "The disk of the database is full: nothing can be saved until somebody makes room."
 FILES_FULL = "The disk for files is full: none can be kept until somebody makes room."
@@ -132,7 +138,8 @@ def _answer(error: exceptions.APIException) -> Response:
     if isinstance(error, exceptions.Throttled):
         headers["Retry-After"] = str(int(getattr(error, "wait", None) or 0) + 1)
     code = error.get_codes() if isinstance(error.get_codes(), str) else error.default_code
-    return Response({"detail": str(error.detail), "code": code}, status=error.status_code, headers=headers)
+    detail = WHAT_TO_SEND.get(type(error), str(error.detail))
+    return Response({"detail": detail, "code": code}, status=error.status_code, headers=headers)
 
 
 def log_unexpected(error: Exception, where: str) -> None:

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from accounts.access import Scope, open_instance
 from accounts.api_authentication import actor_of
 from memoryconsole.endpoints import body, query, query_or_body
+from memoryconsole.errors import Invalid
 from memoryconsole.inputs import Input, read
 
 T = TypeVar("T", bound=Input)
@@ -21,6 +22,8 @@ def from_query(request: Request, model: type[T], *several: str) -> tuple[Scope, 
 
 
 def from_body(request: Request, model: type[T]) -> tuple[Scope, T]:
+    if "instanceId" in query(request):
+        raise Invalid({"instanceId": ["Send this in the body, not in the query string."]})
     return _opened(request, body(request), model)
 
 

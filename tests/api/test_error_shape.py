@@ -38,6 +38,23 @@ def test_missing_instance(call: Call, world: World, api: Caller) -> None:
         assert answer.json == {"detail": "instanceId is required", "code": "instance_id_required"}
 
 
+@pytest.mark.parametrize("call", [call for call in CALLS if call.body and call.method == "POST"], ids=str)
+def test_instance_in_the_query_string_of_a_post(call: Call, world: World, api: Caller) -> None:
+    """It is known there from reading, so to call it unknown would be no help."""
+    body = {name: value for name, value in call.body(world).items() if name != "instanceId"} if call.body else None
+    answer = api.post(f"{call.url(world)}?instanceId=support-bot", body)
+    assert answer.errors == {"instanceId": ["Send this in the body, not in the query string."]}
+
+
+@EVERY
+def test_no_key_is_told_how_to_send_one(call: Call, world: World) -> None:
+    key = make_key()
+    for header in ({}, {"Authorization": key}, {"Authorization": f"Token {key}"}, {"Authorization": "Basic YTpi"}):
+        answer = Caller(**header).send(call.method, call.url(world), call.body(world) if call.body else None)
+        assert answer.status == 401
+        assert "Authorization: Bearer mc_" in answer.json["detail"]
+
+
 @EVERY
 def test_unknown_query_parameter_is_named(call: Call, world: World) -> None:
     caller = signed_in(make_user("ada", superadmin=True))
@@ -85,6 +102,7 @@ def test_wrong_content_type(call: Call, world: World) -> None:
     for type in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
         answer = caller.send(call.method, call.url(world), raw=b"a=1", type=type)
         assert answer.error == (415, "unsupported_media_type")
+        assert "Content-Type: application/json" in answer.json["detail"]
 
 
 @TAKES_BODY
