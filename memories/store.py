@@ -18,12 +18,12 @@ from accounts.access import Scope
 from memories import audit, expiry, indexing, links, versions
 from memories.draft import MemoryChanges, MemoryDraft
 from memories.embedding.backfill import embed_soon
-from memories.filters import may_read, readable
+from memories.filters import may_read, readable, unexpired
 from memories.inserting import insert_many, insert_one, new_rows
 from memories.models import Memory
 from memories.versions import Cause
 from memories.vocabulary import EmbeddingState, Status, Visibility
-from memoryconsole.errors import Conflict, Invalid, NotFound
+from memoryconsole.errors import Conflict, Invalid, NotFound, Taken
 from memoryconsole.finding import find_among
 from memoryconsole.ids import uuid7, uuid7_at
 from memoryconsole.reading import columns_of, filled, rows_found
@@ -33,6 +33,12 @@ from memoryconsole.turns import wait_for_turn
 SCRUBBED = ("content", "summary", "tags", "evidence", "supersede_reason")
 KEY_TAKEN = "memory_active_key_once"
 CHANGED_MEANWHILE = "Somebody changed this memory while you were writing. Saving again replaces what it says now."
+
+
+class KeysTaken(Taken):
+    """Keys of a list of memories, by their place in it."""
+
+    code = "key_taken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +135,26 @@ def save_many(
         links.check(scope, drafts, in_list=True)
         if KEY_TAKEN not in str(error):
             raise
-        raise Conflict("A key in this list is taken, or is there twice. Nothing was saved.", code="key_taken") from None
+        if taken := _keys_taken(scope, [memory for memory, _ in built]):
+            raise KeysTaken(taken) from None
+        raise Conflict("A key in this list was taken a moment ago. Nothing was saved.", code="key_taken") from None
     return [Saved(memory, "created", redacted) for memory, redacted in built]
+
+
+def _keys_taken(scope: Scope, memories: Sequence[Memory]) -> dict[str, list[str]]:
+    """Why each of these was refused that was, by its place. Empty if whoever had the key has just given it up."""
+    rows = Memory.objects.filter(instance=scope.instance, status=Status.ACTIVE, key__in={each.key for each in memories})
+    held = set(unexpired(rows.exclude(key="")).values_list("owner", "key"))
+    errors: dict[str, list[str]] = {}
+    before: set[tuple[str, str]] = set()
+    for place, memory in enumerate(memories):
+        name = (memory.owner, memory.key)
+        if name in held:
+            errors[f"memories.{place}.key"] = ["Another memory has this key."]
+        elif memory.key and name in before:
+            errors[f"memories.{place}.key"] = ["This key is in the list twice."]
+        before.add(name)
+    return errors
 
 
 def change(scope: Scope, raw_id: object, changes: MemoryChanges, *, seen: datetime | None = None) -> Memory:

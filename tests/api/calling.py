@@ -37,8 +37,14 @@ class Answer:
         assert self.headers["Content-Type"] == "application/json"
         assert isinstance(self.json["detail"], str)
         assert self.json["detail"]
-        assert ("errors" in self.json) == (self.json["code"] in {"invalid", "taken"}), self.json
+        # A key that is taken is one of many values in bulk, and the only one elsewhere.
+        has_errors = self.json["code"] in {"invalid", "taken"} or self._is_of_a_list
+        assert ("errors" in self.json) == has_errors, self.json
         return self.status, self.json["code"]
+
+    @property
+    def _is_of_a_list(self) -> bool:
+        return self.json["code"] == "key_taken" and self.json["detail"].startswith("memories.")
 
     @property
     def errors(self) -> dict[str, list[str]]:

@@ -116,8 +116,13 @@ def test_conversation_of_another_instance_saves_nothing(api: Caller, sales: Inst
 
 def test_taken_key_saves_nothing(api: Caller, support: Instance) -> None:
     make_memory(support, "Ann likes tea", key="drink")
-    assert save(api, [{"content": "x"}, {"content": "y", "key": "drink"}]).error == (409, "key_taken")
-    assert save(api, [{"content": "x", "key": "food"}, {"content": "y", "key": "food"}]).error == (409, "key_taken")
+    answer = save(api, [{"content": "x"}, {"content": "y", "key": "drink"}])
+    assert answer.error == (409, "key_taken")
+    assert answer.json["errors"] == {"memories.1.key": ["Another memory has this key."]}
+    bob = {"content": "z", "key": "food", "owner": "bob"}
+    answer = save(api, [{"content": "x", "key": "food"}, bob, {"content": "y", "key": "food"}])
+    assert answer.error == (409, "key_taken")
+    assert answer.json["errors"] == {"memories.2.key": ["This key is in the list twice."]}
     assert Memory.objects.get().content == "Ann likes tea"
 
 
