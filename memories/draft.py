@@ -152,10 +152,10 @@ class MemoryDraft(Input):
     @model_validator(mode="before")
     @classmethod
     def _resolve_aliases(cls, data: Any) -> Any:
-        """Also treat null as left out, in fields that can be empty."""
+        """Also treat null as left out, in fields that can be empty. So it clears none under a key that is taken."""
         if not isinstance(data, dict):
             return data
-        return resolve_words({k: v for k, v in data.items() if v is not None or snake_name(k) not in EMPTY})
+        return resolve_words({k: v for k, v in data.items() if v is not None or snake_name(k) not in CAN_BE_NULL})
 
     @field_validator("owner")
     @classmethod
@@ -213,6 +213,7 @@ EMPTY: dict[str, Any] = {
     **dict.fromkeys(("key", "summary", "owner", "channel", "supersede_reason"), ""),
     **{"tags": [], "source_message_ids": [], "evidence": {}},
 }
+CAN_BE_NULL = {*EMPTY, "source", "source_conversation_id", "occurred_at", "expires_at"}
 
 
 def resolve_words(data: dict[str, Any]) -> Any:

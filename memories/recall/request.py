@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
 
 from conversations.models import MessageRole
 from instances.models import Instance, bounds_of
@@ -32,6 +32,10 @@ def _within(setting: str) -> Any:
     """The same bounds as the instance's setting."""
     low, high = bounds_of(setting)
     return Field(ge=low, le=high)
+
+
+def _none_for_null(value: object) -> object:
+    return [] if value is None else value
 
 
 Question = Annotated[Words, StringConstraints(max_length=MAX_QUESTION)]
@@ -70,7 +74,7 @@ class RecallRequest(RecallSettings):
     """
 
     query: Annotated[Question, Perhaps] = ""
-    messages: Annotated[list[RecallMessage], Field(max_length=MAX_MESSAGES)] = []
+    messages: Annotated[list[RecallMessage], BeforeValidator(_none_for_null), Field(max_length=MAX_MESSAGES)] = []
     conversation_id: UUID | None = None
     user_id: Annotated[Name, Perhaps] = ""
     filter: RecallFilters | None = None

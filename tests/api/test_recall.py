@@ -57,7 +57,7 @@ def test_the_same_question_gets_the_same_bytes(api: Caller, support: Instance) -
 def test_nobody_in_particular_may_be_null(api: Caller, support: Instance) -> None:
     make_memory(support, "Ann lives in Bern", visibility="private", owner="ann")
     shared = make_memory(support, "Bern has bears")
-    assert ids(ask(api, query="Bern", userId=None, conversationId=None)) == [str(shared.id)]
+    assert ids(ask(api, query="Bern", messages=None, userId=None, conversationId=None)) == [str(shared.id)]
     assert ids(ask(api, query=None)) == [str(shared.id)]
 
 

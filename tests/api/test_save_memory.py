@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accounts.models import User
+from conversations.models import Message
 from instances.models import Instance
 from memories.models import AuditEntry, Chunk, Memory, MemoryVersion
 from tests.api.calling import Answer, Caller, signed_in
@@ -113,6 +114,24 @@ def test_same_key_updates(api: Caller) -> None:
     assert answer.json["memory"]["content"] == "Ann likes coffee"
     assert answer.json["memory"]["importance"] == 9
     assert MemoryVersion.objects.get().content == "Ann likes tea"
+
+
+def test_null_under_a_key_that_is_taken_is_left_out(api: Caller, support: Instance) -> None:
+    """Programs that write down every field of a type send many nulls: an expiry or a link must not be lost by one."""
+    had = {
+        "summary": "Tea",
+        "tags": ["drink"],
+        "channel": "phone",
+        "evidence": {"confidence": "high"},
+        "occurredAt": "2026-05-12T15:00:00Z",
+        "expiresAt": "2999-01-01T00:00:00Z",
+        "sourceConversationId": str(make_conversation(support, "I like tea").id),
+        "sourceMessageIds": [str(Message.objects.get().id)],
+    }
+    save(api, key="drink", **had)
+    answer = save(api, key="drink", importance=9, **dict.fromkeys(had))
+    assert (answer.status, answer.json["memory"]["importance"]) == (200, 9)
+    assert {name: answer.json["memory"][name] for name in had} == had
 
 
 def test_same_key_of_another_owner_is_another_memory(api: Caller) -> None:
