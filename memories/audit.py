@@ -27,12 +27,13 @@ def entry(scope: Scope, action: str, memory_ids: Sequence[UUID] = (), **detail: 
     """The row that `record` writes, for callers that insert it together with other rows."""
     fields = {
         "instance_id": scope.instance.id,
+        # Before the id, by which "created after" finds it.
+        "created_at": timezone.now(),
         "id": uuid7(),
         "action": action,
         "actor": str(scope.actor),
         "memory_ids": memory_ids,
         "detail": detail,
-        "created_at": timezone.now(),
     }
     return new_rows(AuditEntry, [filled(AuditEntry, fields)])
 

@@ -26,13 +26,12 @@ def uuid7() -> UUID:
 
 def uuid7_at(moment: datetime) -> UUID:
     """A new id that sorts where `moment` sorts: imported memories keep their place in the list."""
-    return _assemble(_microseconds(moment) * 4096 // 1000, int.from_bytes(os.urandom(8)))
+    return _assemble(_tick(moment), int.from_bytes(os.urandom(8)))
 
 
 def first_id_at(moment: datetime) -> UUID:
     """The smallest id made at or after `moment`, for "created after" and "created before" by primary key."""
-    milliseconds = -(-_microseconds(moment) // 1000)
-    return _assemble(milliseconds * 4096, 0)
+    return _assemble(_tick(moment), 0)
 
 
 def time_of(id: UUID) -> datetime:
@@ -47,9 +46,9 @@ def parse_id(raw: object) -> UUID | None:
         return None
 
 
-def _microseconds(moment: datetime) -> int:
+def _tick(moment: datetime) -> int:
     """Since 1970, exactly: `timestamp()` is a float and rounds. UUIDv7 has no earlier times, so those are 0."""
-    return max(0, (moment - EPOCH) // timedelta(microseconds=1))
+    return max(0, (moment - EPOCH) // timedelta(microseconds=1)) * 4096 // 1000
 
 
 def _assemble(tick: int, random: int) -> UUID:

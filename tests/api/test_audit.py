@@ -46,6 +46,8 @@ def test_filters(api: Caller, support: Instance, sales: Instance) -> None:
     assert found("actor=shell+server") == ids[1:]
     assert found(f"memoryId={first.id}") == [ids[0], ids[2]]
     assert found(f"memoryId={second.id}&action=deleted") == []
+    assert found(f"createdAfter={entries[1]['createdAt']}")[:2] == ids[:2]
+    assert ids[1] not in found(f"createdBefore={entries[1]['createdAt']}")
     old = uuid7_at(timezone.now() - timedelta(days=2))
     AuditEntry.objects.filter(instance=support, id=ids[2]).update(id=old)
     day_ago = (timezone.now() - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")

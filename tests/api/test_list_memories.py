@@ -86,6 +86,17 @@ def test_filters(filters: str, found: list[str], api: Caller, support: Instance)
     assert contents(api, filters) == found
 
 
+def test_what_came_after_the_last_that_was_seen(api: Caller) -> None:
+    """Many are saved within a millisecond, and none may be lost between what was read and what is read next."""
+    drafts = [{"content": str(n)} for n in range(50)]
+    saved = api.post("/api/v1/memories/bulk", {"instanceId": "support-bot", "memories": drafts}).json["memories"]
+    for place, memory in enumerate(saved):
+        after = contents(api, f"&limit=100&createdAfter={memory['createdAt']}")
+        assert after[: 50 - place] == [str(n) for n in range(49, place - 1, -1)]
+        before = contents(api, f"&limit=100&createdBefore={memory['createdAt']}")
+        assert after + before == [str(n) for n in range(49, -1, -1)]
+
+
 @pytest.mark.parametrize(
     ("filters", "found"),
     [
