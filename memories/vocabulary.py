@@ -3,7 +3,11 @@
 Aliases are resolved once, where input is read (`category_named` and `role_named`).
 """
 
+from collections.abc import Sequence
+
 from django.db.models import TextChoices
+
+from memoryconsole.inputs import is_quotable
 
 
 class Category(TextChoices):
@@ -88,7 +92,7 @@ def category_named(word: str) -> tuple[Category, Role | None]:
         return CATEGORY_ALIASES[word]
     if word in _CATEGORIES:
         return _CATEGORIES[word], None
-    raise ValueError(f"“{word}” is not a category. Choose one of: {', '.join(Category.values)}.")
+    raise _unknown(word, "category", Category.values)
 
 
 def role_named(word: str) -> Role:
@@ -97,5 +101,9 @@ def role_named(word: str) -> Role:
         return ROLE_ALIASES[word]
     if word in _ROLES:
         return _ROLES[word]
-    allowed = ", ".join([*Role.values, *ROLE_ALIASES])
-    raise ValueError(f"“{word}” is not a role. Choose one of: {allowed}.")
+    raise _unknown(word, "role", [*Role.values, *ROLE_ALIASES])
+
+
+def _unknown(word: str, what: str, known: Sequence[str]) -> ValueError:
+    named = f"“{word}”" if is_quotable(word) else "This"
+    return ValueError(f"{named} is not a {what}. Choose one of: {', '.join(known)}.")

@@ -163,10 +163,12 @@ def _reason(detail: ErrorDetails) -> str:
 
 
 def _is_wrong_word(detail: ErrorDetails) -> bool:
-    """Whether an unknown word is short and printable, so that the reason can quote it."""
     word = detail["input"]
-    if detail["type"] not in {"enum", "literal_error"} or not isinstance(word, str):
-        return False
+    return detail["type"] in {"enum", "literal_error"} and isinstance(word, str) and is_quotable(word)
+
+
+def is_quotable(word: str) -> bool:
+    """Whether a reason can quote it: it may be a whole text that was sent in the wrong field."""
     return 0 < len(word) <= LONGEST_QUOTED and word.isprintable()
 
 
@@ -179,6 +181,7 @@ REASONS = {
     "int_type": "Enter a whole number.",
     "int_parsing": "Enter a whole number.",
     "int_from_float": "Enter a whole number.",
+    "int_parsing_size": "This number has too many digits.",
     "float_type": "Enter a number.",
     "float_parsing": "Enter a number.",
     "finite_number": "Enter a finite number.",

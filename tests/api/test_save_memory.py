@@ -212,6 +212,7 @@ LONG = "At most 32,000 characters are allowed; this has 1,000,000."
         ({"importance": 11}, "importance", "Must be at most 10."),
         ({"importance": "high"}, "importance", "Enter a whole number."),
         ({"importance": 3.5}, "importance", "Enter a whole number."),
+        ({"importance": 1e308}, "importance", "This number has too many digits."),
         ({"importance": True}, "importance", "Enter a number."),
         ({"importance": None}, "importance", "Enter a whole number."),
         ({"confidence": 1.1}, "confidence", "Must be at most 1."),

@@ -40,3 +40,10 @@ def test_an_unknown_word_lists_what_is_allowed() -> None:
         category_named("opinion")
     with pytest.raises(ValueError, match="identity, lesson"):
         role_named("boss")
+
+
+@pytest.mark.parametrize("word", ["", "Ann likes tea. " * 1000, "fact\u202e", "fa\x1bct"])
+def test_a_text_in_the_wrong_field_is_not_quoted(word: str) -> None:
+    for named in (category_named, role_named):
+        with pytest.raises(ValueError, match=r"^This is not a (category|role)\. Choose one of: [a-z, -]+\.$"):
+            named(word)
