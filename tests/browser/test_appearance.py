@@ -13,7 +13,22 @@ from tests.factories import make_failed_job
 began = timezone.now() - timedelta(minutes=54)
 make_failed_job(Instance.objects.get(slug="{slug}"), "No key reaches it.", started_at=began, tokens=1200000, total=5048)
 """
+TABLES = """
+from datetime import timedelta
+from django.utils import timezone
+from accounts.models import ApiKey
+from instances.models import Instance
+from tests.factories import make_conversation, make_key, make_procedure, make_user
+bot = Instance.objects.get(slug="{slug}")
+make_key(bot)
+ago = timezone.now() - timedelta(minutes=54)
+ApiKey.objects.update(created_at=ago, last_used_at=ago, expires_at=timezone.now() + timedelta(days=90))
+make_conversation(bot, "Hello", title="A question about an invoice", channel="telephone", userId="customer-0025")
+make_procedure(bot, "Refund an order", trigger="wants their money back")
+make_user("somebody", bot)
+"""
 CODE = "def greet(name):\n    if name:\n        return name"
+CUT_OFF = "all => all.map(table => table.scrollWidth - table.clientWidth)"
 BACKGROUND = "element => getComputedStyle(element).backgroundColor"
 RIGHT = "element => element.getBoundingClientRect().right"
 HEIGHTS = "all => all.map(each => each.offsetHeight + parseFloat(getComputedStyle(each).marginBottom))"
@@ -150,3 +165,19 @@ def test_paper_shows_what_is_said_and_nothing_to_press(console: Console, page: P
     page.goto(shown.get_attribute("href") or "")
     expect(page.get_by_text("vip", exact=True)).to_be_visible()
     expect(page.locator(PRESSED)).to_have_count(0)
+
+
+def test_tables_are_never_cut_off(console: Console, page: Page) -> None:
+    """Also where the navigation leaves a page of 1,000 less room than one of 800 has without it."""
+    slug = console.instance("tables-bot", {"content": "Ann likes tea"})
+    console.manage("shell", "-c", TABLES.format(slug=slug))
+    console.api("POST", "/recall", {"instanceId": slug, "query": "What does Ann like?", "userId": "customer-0025"})
+    lists = [f"/{name}?instance={slug}" for name in ("activity", "audit", "conversations", "procedures", "recall/log")]
+    wrong = []
+    for path in ("/keys", "/users", "/users/new", "/instances", *lists):
+        page.goto(path)
+        for width in (700, 768, 800, 834, 880, 900, 960, 1024, 1100):
+            page.set_viewport_size({"width": width, "height": 900})
+            if any(page.locator(".table-wrap").evaluate_all(CUT_OFF)):
+                wrong.append((path, width))
+    assert wrong == []
