@@ -118,8 +118,15 @@ onClick("dialog [data-close]", (button, event) => {
 });
 onClick("[data-copy]", (button) => {
   const field = document.getElementById(button.dataset.copy);
-  field.select?.();
-  navigator.clipboard?.writeText(field.value ?? field.textContent).then(() => { button.textContent = "Copied"; });
+  const say = () => { button.textContent = "Copied"; };
+  if (field.select) field.select();
+  else getSelection().selectAllChildren(field);
+  // Without HTTPS browsers have a clipboard only on the machine that the console runs on.
+  if (navigator.clipboard) navigator.clipboard.writeText(field.value ?? field.textContent).then(say);
+  else {
+    field.focus();
+    if (document.execCommand("copy")) say();
+  }
 });
 
 // A click beside an open menu closes it.
