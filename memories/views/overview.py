@@ -151,8 +151,8 @@ def _lines(slug: str, found: Overview) -> list[Line]:
         Line(needs.waiting, "memory waits for review", "memories wait for review", review, "inbox"),
         Line(
             needs.conflicts,
-            f"possible contradiction {undecided}",
-            f"possible contradictions {undecided}",
+            f"possible conflict {undecided}",
+            f"possible conflicts {undecided}",
             f"{pairs}&kind=conflict",
             "merge",
         ),

@@ -224,8 +224,8 @@ def test_waiting_for_review(alice: Client, quiet: Instance) -> None:
     assert NOTHING in page(alice)
 
 
-@pytest.mark.parametrize(("kind", "words"), [("duplicate", "possible duplicate"), ("conflict", "possible contradict")])
-def test_duplicates_and_contradictions(alice: Client, quiet: Instance, kind: str, words: str) -> None:
+@pytest.mark.parametrize(("kind", "words"), [("duplicate", "possible duplicate"), ("conflict", "possible conflict")])
+def test_duplicates_and_conflicts(alice: Client, quiet: Instance, kind: str, words: str) -> None:
     pair = make_pair(settled(quiet), settled(quiet), kind=kind)
     html = page(alice)
     assert f'href="/memory/duplicates?instance=support-bot&amp;kind={kind}"><b>1</b> {words}' in html
@@ -379,4 +379,4 @@ def test_more_than_anybody_looks_at(alice: Client, quiet: Instance, monkeypatch:
     make_pair(first, others[4], kind="conflict")
     html = page(alice)
     assert "<b>2+</b> possible duplicates" in html
-    assert "<b>1</b> possible contradiction" in html
+    assert "<b>1</b> possible conflict" in html
