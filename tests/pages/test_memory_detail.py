@@ -20,15 +20,16 @@ def test_it_shows_everything_known(alice: Client, support: Instance) -> None:
         importance=9,
         key="carol-dan",
         tags=["people"],
-        owner="erin",
+        owner="erin & co",
         channel="email",
         evidence={"confidence": "high", "corroborated": 3, "domains": "a.example, b.example", "asked": "<why>"},
         sourceConversationId=str(conversation.id),
     )
     html = alice.get(f"/memory/{memory.id}?instance=support-bot").content.decode()
-    for part in ("Carol manages Dan&#x27;s team.", "Relationship", "Identity", "carol-dan", "people", "erin", "email"):
+    for part in ("Carol manages Dan&#x27;s team.", "Relationship", "Identity", "carol-dan", "people", "email"):
         assert part in html
     assert f'href="/conversations/{conversation.id}?instance=support-bot">Renewal call</a>' in html
+    assert 'href="/memory?instance=support-bot&amp;owner=erin%20%26%20co">erin &amp; co</a>' in html
     assert "<dt>Corroborated</dt><dd>3 times</dd>" in html
     assert '<span class="badge good">high confidence</span>' in html
     assert '<span class="badge">a.example</span><span class="badge">b.example</span>' in html
