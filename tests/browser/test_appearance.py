@@ -32,6 +32,8 @@ CUT_OFF = "all => all.map(table => table.scrollWidth - table.clientWidth)"
 BACKGROUND = "element => getComputedStyle(element).backgroundColor"
 RIGHT = "element => element.getBoundingClientRect().right"
 HEIGHTS = "all => all.map(each => each.offsetHeight + parseFloat(getComputedStyle(each).marginBottom))"
+BELOW = """(panel, last) => panel.getBoundingClientRect().bottom
+    - panel.querySelector(last).getBoundingClientRect().bottom"""
 OUTLINE = "element => getComputedStyle(element).outlineStyle"
 PRESSED = ":is(button, a.button):not(.visually-hidden):visible"
 
@@ -123,6 +125,9 @@ def test_where_nothing_is_to_be_said_nothing_takes_room(console: Console, page: 
     console.api("POST", "/instances", {"slug": "keyed-bot", "openaiKey": "sk-" + "0123456789" * 4})
     page.goto("/memory?instance=keyed-bot")
     assert page.locator(".notices").evaluate_all(HEIGHTS) == [0, 0]
+    console.api("POST", "/procedures", {"instanceId": "keyed-bot", "name": "Refund", "steps": ["Look", "Pay"]})
+    page.goto("/procedures?instance=keyed-bot")
+    assert page.locator("form.panel").evaluate(BELOW, "#match-help") == 17  # the padding and the line
 
 
 def test_a_long_name_of_a_file_stays_on_the_screen(console: Console, page: Page) -> None:
