@@ -32,6 +32,8 @@ MEANING = "Meaning"
 LONG = 5
 # Scores are rounded to this many digits before they are added up.
 DIGITS = 5
+# Beyond this the number of results would say how long the lists of a search are, not how many memories have the words.
+MANY = 100
 
 
 class Part(NamedTuple):
@@ -103,6 +105,8 @@ class Search:
             return "Nothing to look for"
         if self.is_by_meaning_alone:
             return "Nothing says these words"
+        if worded > MANY:
+            return f"More than {MANY} results with these words"
         more = f" with these words, {total - worded:,} more {'by meaning' if self.is_hybrid else 'beside them'}"
         return f"{worded:,} result{'' if worded == 1 else 's'}{more if worded < total else ''}"
 

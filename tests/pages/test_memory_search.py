@@ -48,6 +48,11 @@ def test_hits_stand_by_rank_with_their_words_marked(alice: Client, support: Inst
     assert 'value="renewal contract acme"' in html
 
 
+def test_more_results_than_a_search_lists_are_not_counted(alice: Client, support: Instance) -> None:
+    make_memories(support, 201, content="Alice likes tea.")
+    assert "<b>More than 100 results with these words</b>" in text(alice, "search=tea")
+
+
 def test_what_is_merely_near_is_not_counted_as_a_result(alice: Client, offline: Instance) -> None:
     for content in ("Acme renews its contract.", "Carol likes tea.", "The office is in Bern."):
         make_memory(offline, content)
