@@ -208,6 +208,17 @@ def test_bulk_change_of_single_rows(console: Console, page: Page) -> None:
     assert console.api("GET", f"/memories?instanceId={slug}&category=decision")["total"] == 2
 
 
+def test_a_tag_that_is_missing_costs_no_selection(console: Console, page: Page) -> None:
+    slug = console.instance("tagless-bot", *facts(3))
+    page.goto(f"/memory?instance={slug}")
+    page.locator("input[name=ids]").nth(0).check()
+    page.get_by_role("button", name="Add tag").click()
+    expect(page.get_by_label("Tag to add")).to_be_focused()
+    expect(page.get_by_text("1 selected")).to_be_visible()
+    page.get_by_role("button", name="Pin", exact=True).first.click()
+    expect(page.get_by_text("Changed 1 memory.")).to_be_visible()
+
+
 def test_enter_adds_a_tag_and_changes_nothing_else(console: Console, page: Page) -> None:
     slug = console.instance("enter-bot", *facts(2, tags=["old"]))
     page.goto(f"/memory?instance={slug}")
